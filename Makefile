@@ -1,0 +1,64 @@
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help venv run test lint types imports check bench lock format clean
+
+# The interpreter that .venv is made with; empty means the first one that is new enough.
+PYTHON ?=
+# More arguments for the tests, as in `make test ARGS="-k formula"`, or for the lock, as in `make lock ARGS=--upgrade`.
+ARGS ?=
+
+BIN := .venv/bin
+READY := .venv/.ready
+
+# Many small products are faster on one thread, and the tests already use every core.
+export OPENBLAS_NUM_THREADS := 1
+
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(READY) ## Build .venv from the lock files, where it is not up to date
+
+run: $(READY) ## Show what the grader command can do
+	$(BIN)/grader --help
+
+test: $(READY) ## Run the tests
+	$(BIN)/pytest $(ARGS)
+
+lint: $(READY) ## Look for mistakes and for unformatted code
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(READY) ## Check the types
+	$(BIN)/mypy
+
+imports: $(READY) ## Check that imports go downwards only
+	$(BIN)/lint-imports --no-logo
+
+check: lint types imports test ## Run everything that CI runs
+
+bench: $(READY) ## Measure the speed of grading
+	$(BIN)/grader bench
+
+format: $(READY) ## Format the code and mend what can be mended
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+# Three files, because they are installed at three moments: uv alone by pip, what a server runs, and what a
+# developer has. The last repeats the second under its constraint, so that tests run on what a server runs.
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+
+lock: export UV_SYSTEM_CERTS ?= 1
+lock: $(READY) ## Resolve the dependencies anew and write the lock files
+	$(COMPILE) $(ARGS) --group bootstrap --output-file requirements-bootstrap.lock
+	$(COMPILE) $(ARGS) pyproject.toml --output-file requirements.lock
+	$(COMPILE) $(ARGS) pyproject.toml --extra dev --group build --constraints requirements.lock \
+		--output-file requirements-dev.lock
+
+clean: ## Remove .venv and everything else that is made from the sources
+	rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find grader tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): tools/bootstrap.sh pyproject.toml grader/__init__.py requirements-bootstrap.lock requirements-dev.lock
+	@PYTHON="$(PYTHON)" sh tools/bootstrap.sh
+	@touch $@

@@ -1,0 +1,1 @@
+"""Plain values that every other part speaks about."""

@@ -1,0 +1,97 @@
+"""Shapes of mathematical values: a number, a column, a row, a matrix, a condition.
+
+Shapes are exact. A column of one number is not a number, and nothing is stretched to fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """What sort of value a shape describes."""
+
+    NUMBER = "number"
+    COLUMN = "column"
+    ROW = "row"
+    MATRIX = "matrix"
+    CONDITION = "condition"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The exact shape of a value; rows and columns are 1 where the kind has none."""
+
+    kind: Kind
+    rows: int = 1
+    columns: int = 1
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The lengths of the axes an array of this shape has."""
+        match self.kind:
+            case Kind.NUMBER | Kind.CONDITION:
+                return ()
+            case Kind.COLUMN:
+                return (self.rows,)
+            case Kind.ROW:
+                return (self.columns,)
+            case Kind.MATRIX:
+                return (self.rows, self.columns)
+
+    @property
+    def size(self) -> int:
+        """How many numbers a value of this shape holds."""
+        return self.rows * self.columns
+
+    def transposed(self) -> Shape:
+        """The shape of the transpose; a number is its own transpose."""
+        kind = {Kind.COLUMN: Kind.ROW, Kind.ROW: Kind.COLUMN}.get(self.kind, self.kind)
+        return Shape(kind, self.columns, self.rows)
+
+    def describe(self) -> str:
+        """Say the shape in words, with an article: *a column vector of 16 numbers*."""
+        match self.kind:
+            case Kind.NUMBER:
+                return "a number"
+            case Kind.CONDITION:
+                return "a condition"
+            case Kind.COLUMN:
+                return f"a column vector of {self.rows} numbers"
+            case Kind.ROW:
+                return f"a row vector of {self.columns} numbers"
+            case Kind.MATRIX:
+                return f"a {self.rows} × {self.columns} matrix"
+
+
+NUMBER = Shape(Kind.NUMBER)
+CONDITION = Shape(Kind.CONDITION)
+
+
+def column(rows: int) -> Shape:
+    """The shape of a column vector."""
+    return Shape(Kind.COLUMN, rows, 1)
+
+
+def row(columns: int) -> Shape:
+    """The shape of a row vector."""
+    return Shape(Kind.ROW, 1, columns)
+
+
+def matrix(rows: int, columns: int) -> Shape:
+    """The shape of a matrix."""
+    return Shape(Kind.MATRIX, rows, columns)
+
+
+def of_axes(axes: tuple[int, ...]) -> Shape:
+    """The shape an array of these axes has: no axis a number, one a column, two a matrix."""
+    match axes:
+        case ():
+            return NUMBER
+        case (rows,):
+            return column(rows)
+        case (rows, columns):
+            return matrix(rows, columns)
+        case _:
+            raise ValueError(f"no shape has {len(axes)} axes")

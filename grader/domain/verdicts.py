@@ -1,0 +1,117 @@
+"""How an answer came out: verdicts, their reasons and the score they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """How one criterion came out."""
+
+    MET = "met"
+    PARTLY_MET = "partly_met"
+    NOT_MET = "not_met"
+    UNGRADABLE = "ungradable"
+    PENDING = "pending"
+
+
+class Reason(StrEnum):
+    """Why a criterion came out as it did; stable keys, on which statistics and words hang."""
+
+    HOLDS = "holds"
+    LOWER_LEVEL = "lower_level"
+    OUTSIDE_TOLERANCE = "outside_tolerance"
+    TOO_FEW_KEY_SETS = "too_few_key_sets"
+    UNDECIDED = "undecided"
+    NEEDS_OTHER = "needs_other"
+    NOT_GENERAL = "not_general"
+    NOT_FOR_EVERY_SIZE = "not_for_every_size"
+    NOT_FINITE = "not_finite"
+    WRONG_CHOICE = "wrong_choice"
+    AWAITS_REVIEW = "awaits_review"
+    NOT_SENT = "not_sent"
+    SCORED_OUTSIDE = "scored_outside"
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A closed interval."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was measured, and what was needed.
+
+    Parameters
+    ----------
+    measured
+        The typical measure: the median over key sets, or the number itself.
+    needed
+        The bound that the measure must keep for the level that decided.
+    at_least
+        Whether the measure must reach the bound, rather than stay within it.
+    share, interval, key_sets
+        The share of key sets that kept the bound, its confidence interval, and their number.
+    share_needed
+        The share that the level asks for.
+    expected
+        For predictions, the interval that what was measured spans.
+    """
+
+    measured: float | None = None
+    needed: float | None = None
+    at_least: bool = False
+    share: float | None = None
+    share_needed: float | None = None
+    interval: Interval | None = None
+    key_sets: int | None = None
+    expected: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How one criterion came out, with the credit it earns."""
+
+    criterion: str
+    outcome: Outcome
+    reason: Reason
+    credit: Decimal
+    possible: Decimal
+    evidence: Evidence = Evidence()
+
+    @property
+    def points(self) -> Decimal:
+        """The points awarded, to the cent."""
+        return (self.credit * self.possible).quantize(Decimal("0.01")).normalize() + Decimal(0)
+
+    @property
+    def needs_person(self) -> bool:
+        """Whether an instructor must look: the engine could not decide, or could not judge."""
+        return self.reason is Reason.UNDECIDED or self.outcome is Outcome.UNGRADABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Points awarded of points possible, and those that still wait for a person."""
+
+    awarded: Decimal
+    possible: Decimal
+    automatic: Decimal
+    pending: Decimal
+
+
+def combine(verdicts: Iterable[Verdict]) -> Score:
+    """Add up verdicts; what is pending counts as possible and as not yet awarded."""
+    listed = list(verdicts)
+    possible = sum((verdict.possible for verdict in listed), Decimal(0))
+    pending = sum(
+        (verdict.possible for verdict in listed if verdict.outcome is Outcome.PENDING), Decimal(0)
+    )
+    awarded = sum((verdict.points for verdict in listed), Decimal(0))
+    return Score(awarded, possible, possible - pending, pending)

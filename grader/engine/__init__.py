@@ -1,0 +1,1 @@
+"""Draws, key sets, observations, verdicts: pure NumPy that knows no web, SQL or YAML."""

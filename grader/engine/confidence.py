@@ -1,0 +1,49 @@
+"""Shares of key sets with their confidence."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from grader.domain.verdicts import Interval
+
+#: Width of the interval in standard deviations: a share exactly at a threshold is wrongly taken for
+#: decided in less than one case of a thousand.
+Z = 3.3
+
+
+def wilson(passed: int, tried: int, z: float = Z) -> Interval:
+    """Wilson's score interval for a share; the whole of [0, 1] where nothing was tried."""
+    if tried == 0:
+        return Interval(0.0, 1.0)
+    share = passed / tried
+    centre = share + z * z / (2 * tried)
+    reach = z * math.sqrt(share * (1 - share) / tried + z * z / (4 * tried * tried))
+    scale = 1 + z * z / tried
+    return Interval(max(0.0, (centre - reach) / scale), min(1.0, (centre + reach) / scale))
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many key sets of those tried kept a bound."""
+
+    passed: int
+    tried: int
+
+    @property
+    def value(self) -> float:
+        """The share itself; zero where nothing was tried."""
+        return self.passed / self.tried if self.tried else 0.0
+
+    @property
+    def interval(self) -> Interval:
+        """The share's confidence interval."""
+        return wilson(self.passed, self.tried)
+
+    def clears(self, threshold: float) -> bool:
+        """Whether the whole interval reaches the threshold."""
+        return self.interval.low >= threshold
+
+    def misses(self, threshold: float) -> bool:
+        """Whether the whole interval stays below the threshold."""
+        return self.interval.high < threshold

@@ -1,0 +1,124 @@
+"""The functions that only rubrics have: attention, distances between weights, sums over key sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.domain.shapes import CONDITION, NUMBER, Kind, Shape, matrix
+from grader.formula.functions import CORE, Function, ShapeRefused, softmax
+
+Array = NDArray[Any]
+
+
+def _total_variation(first: Array, second: Array, shapes: Sequence[Shape]) -> Array:
+    difference = np.abs(first - second)
+    return np.asarray(0.5 * difference.sum(axis=-1))
+
+
+def _weights(
+    inputs: Array, keys: Array, queries: Array, shapes: Sequence[Shape] = ()
+) -> Array:
+    """Weights of self-attention, one row for each input: softmax over j of (K x_j)^T (Q x_i)."""
+    asked = np.matmul(inputs, queries.swapaxes(-1, -2))
+    offered = np.matmul(inputs, keys.swapaxes(-1, -2))
+    return softmax(np.matmul(asked, offered.swapaxes(-1, -2)))
+
+
+def _self_attention(
+    inputs: Array, keys: Array, queries: Array, values: Array, shapes: Sequence[Shape]
+) -> Array:
+    weights = _weights(inputs, keys, queries)
+    return np.asarray(np.matmul(weights, np.matmul(inputs, values.swapaxes(-1, -2))))
+
+
+def _counting(kept: Array | None, like: Array) -> Array:
+    """Weights that sum to one over the key sets that count."""
+    counted = np.ones(like.shape[:2]) if kept is None else np.broadcast_to(kept, like.shape[:2])
+    return np.asarray(counted / counted.sum(axis=1, keepdims=True))
+
+
+def _mean(values: Array, shapes: Sequence[Shape], kept: Array | None) -> Array:
+    weights = _counting(kept, values)
+    spread = weights.reshape(*weights.shape, *[1] * (values.ndim - 2))
+    return np.asarray((spread * values).sum(axis=1, keepdims=True))
+
+
+def _trace_variance(values: Array, shapes: Sequence[Shape], kept: Array | None) -> Array:
+    centred = values - _mean(values, shapes, kept)
+    squares = np.einsum("bsi,bsi->bs", centred, centred)
+    return _mean(squares, shapes, kept)
+
+
+def _deviation(values: Array, shapes: Sequence[Shape], kept: Array | None) -> Array:
+    centred = values - _mean(values, shapes, kept)
+    return np.asarray(np.sqrt(_mean(centred * centred, shapes, kept)))
+
+
+def _share(
+    holds: Array, given: Array | None = None, *, shapes: Sequence[Shape], kept: Array | None
+) -> Array:
+    counted = given if kept is None else kept if given is None else kept & given
+    return _mean(holds.astype(float), shapes, counted)
+
+
+def _two_vectors(shapes: Sequence[Shape]) -> Shape:
+    first, second = shapes
+    if first != second or first.kind is not Kind.COLUMN:
+        raise ShapeRefused("takes two columns of weights of the same length")
+    return NUMBER
+
+
+def _inputs_and_matrices(shapes: Sequence[Shape]) -> Shape:
+    inputs = shapes[0]
+    square = matrix(inputs.columns, inputs.columns)
+    if inputs.kind is not Kind.MATRIX or any(shape != square for shape in shapes[1:]):
+        raise ShapeRefused("takes a matrix of inputs as rows, and square matrices of their length")
+    return inputs
+
+
+def _weight_matrix(shapes: Sequence[Shape]) -> Shape:
+    inputs = _inputs_and_matrices(shapes)
+    return matrix(inputs.rows, inputs.rows)
+
+
+def _conditions(shapes: Sequence[Shape]) -> Shape:
+    if any(shape != CONDITION for shape in shapes):
+        raise ShapeRefused("takes a condition, and perhaps another that must hold before")
+    return NUMBER
+
+
+def _one_column(shapes: Sequence[Shape]) -> Shape:
+    if shapes[0].kind is not Kind.COLUMN:
+        raise ShapeRefused("takes a column vector")
+    return NUMBER
+
+
+def _one_number(shapes: Sequence[Shape]) -> Shape:
+    if shapes[0] != NUMBER:
+        raise ShapeRefused("takes a number")
+    return NUMBER
+
+
+def _never(*_: object) -> Array:
+    raise AssertionError("a unit vector has a node of its own")
+
+
+#: What rubrics may use beside the functions of everybody.
+AUTHOR: Mapping[str, Function] = MappingProxyType(
+    {
+        **CORE,
+        "tv": Function((2, 2), _two_vectors, _total_variation),
+        "unit": Function((1, 1), lambda shapes: shapes[0], _never, index=True),
+        "self_attention": Function((4, 4), _inputs_and_matrices, _self_attention),
+        "attention_weights": Function((3, 3), _weight_matrix, _weights),
+        "share": Function((1, 2), _conditions, _share, over_key_sets=True),
+        "mean": Function((1, 1), lambda shapes: shapes[0], _mean, over_key_sets=True),
+        "deviation": Function((1, 1), _one_number, _deviation, over_key_sets=True),
+        "trace_variance": Function((1, 1), _one_column, _trace_variance, over_key_sets=True),
+    }
+)

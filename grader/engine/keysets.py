@@ -1,0 +1,180 @@
+"""Key sets: what an answer is tried on, many times.
+
+Keys that are Gaussian are never built. With `k_i = mu_i + sqrt(alpha) z_i` (and, for a stretched
+key, `+ sqrt(by) zeta mu_i`), `k q = mu q + Z (sqrt(alpha) q)` needs one product with the shared noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.engine.noise import NoiseBank, NoiseName
+from grader.formula.evaluate import Environment, Rows, evaluate, take_row, times_column
+from grader.formula.tree import Node
+
+Array = NDArray[Any]
+
+PRACTICE = "practice"
+GRADING = "grading"
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """One key with an extra variance along its own mean, `by * mu mu^T`."""
+
+    index: str
+    by: Node
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianKeys:
+    """Keys drawn around their means with covariance `variance * I`, one of them perhaps stretched."""
+
+    mean: Node
+    variance: Node
+    stretch: Stretch | None = None
+
+    def sample(self, name: str, source: Source, environment: Environment) -> Rows:
+        """The keys of the source's key sets, as a matrix that is never built."""
+        mean = evaluate(self.mean, environment)
+        deviation = np.sqrt(evaluate(self.variance, environment))
+        noise = source.normals(name, self.mean.shape.axes)
+        if self.stretch is None:
+            return SampledKeys(mean, deviation, noise)
+        return SampledKeys(
+            mean,
+            deviation,
+            noise,
+            position=environment.indices[self.stretch.index],
+            stretch=np.sqrt(evaluate(self.stretch.by, environment))
+            * source.normals(f"{name}/stretch", ()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class InSpan:
+    """A vector in the span of a basis, with standard normal coefficients."""
+
+    basis: Node
+
+    def sample(self, name: str, source: Source, environment: Environment) -> Array:
+        """One vector for each answer and key set."""
+        basis = evaluate(self.basis, environment)
+        coefficients = source.normals(name, (self.basis.shape.columns,))
+        return times_column(basis, coefficients[None])
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a stretch of key sets takes its noise from."""
+
+    bank: NoiseBank
+    key: bytes
+    purpose: str
+    first: int
+    last: int
+
+    def normals(self, quantity: str, axes: tuple[int, ...]) -> Array:
+        """The standard normals of one quantity."""
+        name = NoiseName(self.key, self.purpose, quantity, axes)
+        return self.bank.normals(name, self.first, self.last)
+
+
+@dataclass(frozen=True, slots=True)
+class KeySets:
+    """How the key sets of a question are drawn.
+
+    Parameters
+    ----------
+    numbers
+        Named numbers that the rules need, such as alpha; they may depend on the answer.
+    rules
+        What is sampled, by name.
+    counts
+        How many key sets are drawn at first and, while a level is undecided, up to which numbers.
+    keep
+        Key sets for which this does not hold are left out.
+    """
+
+    numbers: Mapping[str, Node]
+    rules: Mapping[str, GaussianKeys | InSpan]
+    counts: tuple[int, ...]
+    keep: Node | None = None
+
+
+class SampledKeys(Rows):
+    """Gaussian keys, for every answer and key set.
+
+    Parameters
+    ----------
+    mean : (B, 1, n, d) array
+    deviation : (B, 1) array
+    noise : (n, S, d) array
+    position : (B,) array of the stretched key's index, or None
+    stretch : (B, S) array of the factors by which that key is moved along its mean
+    """
+
+    __slots__ = ("deviation", "mean", "noise", "position", "stretch")
+
+    def __init__(
+        self,
+        mean: Array,
+        deviation: Array,
+        noise: Array,
+        *,
+        position: NDArray[np.intp] | None = None,
+        stretch: Array | None = None,
+    ) -> None:
+        self.mean = mean
+        self.deviation = deviation
+        self.noise = noise
+        self.position = position
+        self.stretch = stretch
+
+    def times(self, vectors: Array) -> Array:
+        """Keys times one vector for each answer: scores of shape (B, S, n)."""
+        if vectors.shape[1] != 1:
+            return np.asarray(np.matmul(self.whole(), vectors[..., None])[..., 0])
+        keys, sets, size = self.noise.shape
+        # The deviation goes to the vector first, or a large vector would overflow in the product.
+        small = (self.deviation * vectors[:, 0])
+        scores = np.matmul(small, self.noise.reshape(keys * sets, size).T)
+        scores = scores.reshape(-1, keys, sets)
+        middle = times_column(self.mean, vectors)
+        scores += middle.swapaxes(1, 2)
+        if self.position is not None and self.stretch is not None:
+            answers = np.arange(len(scores))
+            shift = take_row(middle.swapaxes(1, 2)[:, None], self.position)[:, 0, 0]
+            scores[answers, self.position] += self.stretch * shift[:, None]
+        return scores.swapaxes(1, 2)
+
+    def row(self, position: int | NDArray[np.intp]) -> Array:
+        """One key, of shape (B, S, d)."""
+        mean = take_row(self.mean, position)
+        keys = mean + self.deviation[..., None] * self.noise[position]
+        if self.position is not None and self.stretch is not None:
+            is_stretched = np.asarray(self.position == position)
+            keys = keys + (is_stretched[:, None] * self.stretch)[..., None] * mean
+        return np.asarray(keys)
+
+    def whole(self) -> Array:
+        """All keys, of shape (B, S, n, d)."""
+        return np.stack([self.row(position) for position in range(len(self.noise))], axis=2)
+
+
+def sample_key_sets(
+    key_sets: KeySets, environment: Environment, source: Source
+) -> Environment:
+    """Add the key sets to what is known."""
+    values = dict(environment.values)
+    for name, node in key_sets.numbers.items():
+        values[name] = evaluate(node, Environment(values, environment.indices))
+    known = Environment(values, environment.indices)
+    for name, rule in key_sets.rules.items():
+        values[name] = rule.sample(name, source, known)
+    return Environment(values, environment.indices)

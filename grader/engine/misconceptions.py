@@ -1,0 +1,100 @@
+"""Known wrong ideas, recognised by what an answer does."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.engine.criteria import Ground, judge_measured
+from grader.engine.observe import observe
+from grader.engine.question import Measured, Misconception, Question
+from grader.formula.evaluate import Environment, evaluate
+
+Array = NDArray[Any]
+
+# A condition must hold on this share of the key sets to count as what the answer does.
+_NEARLY_ALL = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """A misconception that an answer shows; `factor` is the first that would have passed."""
+
+    id: str
+    say: str
+    factor: float | None = None
+
+    @property
+    def text(self) -> str:
+        """What the student is told."""
+        if self.factor is None:
+            return self.say
+        return self.say.replace("{t}", f"{self.factor:g}")
+
+
+def recognise(
+    question: Question, environment: Environment, ground: Ground, missed: Set[str]
+) -> tuple[Recognised, ...]:
+    """The misconceptions that a single answer shows, in the rubric's order."""
+    found = []
+    for misconception in question.misconceptions:
+        if misconception.about and not missed & set(misconception.about):
+            continue
+        if misconception.when is not None and not _holds(
+            question, misconception, environment, ground
+        ):
+            continue
+        if not misconception.passes:
+            found.append(Recognised(misconception.id, misconception.say))
+            continue
+        factor = _first_passing(question, misconception, environment, ground)
+        if factor is not None:
+            shown = factor if misconception.tries else None
+            found.append(Recognised(misconception.id, misconception.say, shown))
+    return tuple(found)
+
+
+def _holds(
+    question: Question, misconception: Misconception, environment: Environment, ground: Ground
+) -> bool:
+    assert misconception.when is not None, "the caller looked"
+    source = ground.source(0, question.key_sets.counts[0]) if question.key_sets else None
+    seen = observe(question, environment, [misconception.when], source)
+    (holds,) = seen.values
+    if seen.kept is not None and holds.shape[1] > 1:
+        holds = holds[seen.kept]
+    return bool(holds.size) and bool(holds.mean() >= _NEARLY_ALL)
+
+
+def _first_passing(
+    question: Question, misconception: Misconception, environment: Environment, ground: Ground
+) -> float | None:
+    """The first factor at which the changed answer earns full credit; 1 where there are no factors."""
+    tries = misconception.tries or (1.0,)
+    factors = np.array(tries)[:, None]
+    known = Environment({**environment.values, "t": factors}, environment.indices)
+    changed = {
+        name: np.repeat(changed, len(tries), axis=0) if len(changed) == 1 else changed
+        for name, changed in (
+            (name, evaluate(node, known)) for name, node in misconception.passes.items()
+        )
+    }
+    values: dict[str, Any] = {
+        name: np.repeat(value, len(tries), axis=0) if isinstance(value, np.ndarray) else value
+        for name, value in environment.values.items()
+    }
+    indices = {name: np.repeat(index, len(tries)) for name, index in environment.indices.items()}
+    criteria = [
+        each
+        for each in question.criteria
+        if isinstance(each, Measured) and (not misconception.about or each.id in misconception.about)
+    ]
+    lines = judge_measured(question, criteria, Environment({**values, **changed}, indices), ground)
+    for factor, line in zip(tries, lines, strict=True):
+        if line and all(verdict.credit == 1 for verdict in line):
+            return factor
+    return None

@@ -1,0 +1,179 @@
+"""A question as the engine sees it: what is drawn, what is computed, what is claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from grader.engine.draws import Draw
+from grader.engine.keysets import KeySets
+from grader.formula.tree import Node, names_in
+from grader.reading.fields import Field
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A tolerance with its credit.
+
+    Exactly one of `within` and `at_least` is set. `share` is the share of key sets that must
+    keep the bound; None where there is nothing to sample.
+    """
+
+    credit: Decimal
+    within: float | None = None
+    at_least: float | None = None
+    share: float | None = None
+
+    @property
+    def bound(self) -> float:
+        """The number that the measure is compared with."""
+        bound = self.within if self.within is not None else self.at_least
+        assert bound is not None, "a level has one of the two bounds"
+        return bound
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A claim about what the answer does: a measure with levels, the best credit first."""
+
+    id: str
+    title: str
+    points: Decimal
+    measure: Node
+    levels: tuple[Level, ...]
+    needs: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """A number that must agree with what is measured.
+
+    The earlier answer that is used is tried at each of the `scales`; an answer within the interval
+    that the measured values span, give or take the tolerance, is right.
+    """
+
+    id: str
+    title: str
+    points: Decimal
+    expected: Node
+    tolerance: float
+    scales: tuple[float, ...] = (1.0,)
+    needs: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A choice that must be the right one."""
+
+    id: str
+    title: str
+    points: Decimal
+    correct: frozenset[str]
+    needs: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """Text or a file that a person grades."""
+
+    id: str
+    title: str
+    points: Decimal
+    needs: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """A score that comes from elsewhere."""
+
+    id: str
+    title: str
+    points: Decimal
+    needs: str | None = None
+
+
+Criterion = Measured | Predicted | Chosen | Reviewed | Outside
+
+
+@dataclass(frozen=True, slots=True)
+class Misconception:
+    """A known wrong idea, recognised by what the answer does.
+
+    Parameters
+    ----------
+    say
+        What the student is told; `{t}` is replaced by the first factor of `tries` that passes.
+    when
+        A condition that holds on nearly all key sets, or None.
+    passes
+        A changed answer that would earn full credit, by field; empty where `when` decides.
+    tries
+        The values of `t` that the changed answer is tried with.
+    about
+        The criteria that must have been missed for it to matter; empty for any.
+    """
+
+    id: str
+    say: str
+    when: Node | None = None
+    passes: Mapping[str, Node] = field(default_factory=dict)
+    tries: tuple[float, ...] = ()
+    about: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """An earlier question whose answer is used here.
+
+    `fields` are the names of the earlier answer's arrays. The student's own answer is used
+    if it earned `criterion` in full, else the reference.
+    """
+
+    question: Question
+    criterion: str
+    reference: Mapping[str, Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A picture of what the answer does: its kind and the values it shows."""
+
+    kind: str
+    title: str
+    values: tuple[Node, ...]
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, compiled; a part that builds on an earlier one shares that one's draws."""
+
+    id: str
+    revision: int
+    draws: tuple[Draw, ...]
+    fields: tuple[Field, ...]
+    criteria: tuple[Criterion, ...]
+    compute: Mapping[str, Node] = field(default_factory=dict)
+    key_sets: KeySets | None = None
+    misconceptions: tuple[Misconception, ...] = ()
+    uses: Uses | None = None
+    plots: tuple[Plot, ...] = ()
+    fresh_variants: int = 8
+
+    def criterion(self, wanted: str) -> Criterion:
+        """The criterion of this id; KeyError where there is none."""
+        for criterion in self.criteria:
+            if criterion.id == wanted:
+                return criterion
+        raise KeyError(wanted)
+
+    def needed_for(self, *nodes: Node) -> list[tuple[str, Node]]:
+        """What must be computed, in order, before these can be."""
+        wanted = set().union(*(names_in(node) for node in nodes)) if nodes else set()
+        needed = []
+        for name, node in reversed(self.compute.items()):
+            if name in wanted:
+                needed.append((name, node))
+                wanted |= names_in(node)
+        return needed[::-1]

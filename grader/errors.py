@@ -1,0 +1,154 @@
+"""Every error Keyset raises on purpose, sorted by who must act.
+
+::
+
+    KeysetError
+    ├── AuthorError            a rubric or assignment file must be corrected
+    │   └── RubricError        … with file, line, column and field
+    ├── StudentError           the answer must be sent again; nothing was judged, no attempt used
+    │   ├── FieldError         one place of the answer, with what was expected
+    │   └── AnswerRefused      all the places at once
+    ├── FormulaError           a formula cannot be read; with its place in the text
+    └── OperatorError          the command was called wrongly or a file is missing
+
+A formula is written by authors and by students alike, so a ``FormulaError`` belongs to neither: the
+rubric loader turns it into a ``RubricError``, the reader of answers into a ``FieldError``.
+
+A wrong answer is never an error. Anything else that is raised is a defect of Keyset itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class KeysetError(Exception):
+    """Base of all errors that are meant to be read by a person."""
+
+    code = "keyset.error"
+
+
+class OperatorError(KeysetError):
+    """A command was called wrongly, or something it needs is not there."""
+
+    code = "operator.error"
+
+
+class AuthorError(KeysetError):
+    """A rubric cannot be used as it stands."""
+
+    code = "rubric.invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A position in a text file; lines and columns count from one."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class RubricError(AuthorError):
+    """One mistake in a rubric file, with its place and the field it is in."""
+
+    def __init__(self, message: str, *, place: Place, field: str = "") -> None:
+        self.message = message
+        self.place = place
+        self.field = field
+        super().__init__(f"{place}: {field}: {message}" if field else f"{place}: {message}")
+
+
+class RubricErrors(AuthorError):
+    """Several mistakes in one rubric file, told at once."""
+
+    def __init__(self, errors: list[RubricError]) -> None:
+        self.errors = errors
+        super().__init__("\n".join(str(error) for error in errors))
+
+
+class FormulaError(KeysetError):
+    """A formula that cannot be read or computed, with the place in its text.
+
+    ``column`` counts from one; ``length`` is how many characters the fault covers.
+    """
+
+    code = "formula.invalid"
+
+    def __init__(
+        self, message: str, *, column: int = 1, length: int = 1, hint: str = "", code: str = ""
+    ) -> None:
+        self.message = message
+        self.column = column
+        self.length = max(length, 1)
+        self.hint = hint
+        if code:
+            self.code = code
+        super().__init__(f"{message} {hint}".strip())
+
+
+class StudentError(KeysetError):
+    """An answer that cannot be read: it is refused, and costs no attempt."""
+
+    code = "answer.invalid"
+
+
+class FieldError(StudentError):
+    """One place of an answer that cannot be read.
+
+    Parameters
+    ----------
+    field
+        The name of the answer's field.
+    path
+        Where inside the field, as indices counted from zero: ``(1, 0)`` is row 2, entry 1.
+    expected, got
+        What the question asks for and what was sent, in words.
+    column
+        For text, the place of the fault, counted from one.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        field: str,
+        code: str,
+        path: tuple[int, ...] = (),
+        expected: str = "",
+        got: str = "",
+        hint: str = "",
+        column: int | None = None,
+    ) -> None:
+        self.message = message
+        self.field = field
+        self.code = code
+        self.path = path
+        self.expected = expected
+        self.got = got
+        self.hint = hint
+        self.column = column
+        super().__init__(f"{message} {hint}".strip())
+
+    @property
+    def pointer(self) -> str:
+        """The place as a JSON pointer into the request's body."""
+        return "/".join(["#", "answer", _escape(self.field), *(str(index) for index in self.path)])
+
+
+def _escape(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+class AnswerRefused(StudentError):
+    """The answer cannot be read; all faults that were found, at most fifty."""
+
+    MOST = 50
+
+    def __init__(self, errors: list[FieldError]) -> None:
+        self.errors = errors[: self.MOST]
+        self.code = self.errors[0].code
+        super().__init__("\n".join(str(error) for error in self.errors))

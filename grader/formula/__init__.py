@@ -1,0 +1,1 @@
+"""Mathematics as people write it: text → typed tree → NumPy. Nothing is ever executed as Python."""

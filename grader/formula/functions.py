@@ -1,0 +1,245 @@
+"""The functions of the formula language, each with its shape rule and its NumPy.
+
+Every array here carries two leading axes, (answers, key sets), each of full length or 1, before
+the axes of its shape. A function works on the trailing axes only, so it is vectorised over both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.domain.shapes import NUMBER, Kind, Shape, column, matrix, of_axes
+
+Array = NDArray[Any]
+ShapeRule = Callable[[Sequence[Shape]], Shape]
+
+
+class ShapeRefused(Exception):
+    """A function cannot take these shapes; the message says what it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function: how many arguments, which shapes, and what it computes.
+
+    ``sizes`` marks functions whose arguments are sizes known beforehand, such as ``zeros(n, d)``;
+    ``index`` those whose argument is an index, such as ``unit(a)``; ``over_key_sets`` those that
+    gather all key sets into one number and therefore take the mask of those that count.
+    """
+
+    arguments: tuple[int, int]
+    shape: ShapeRule
+    compute: Callable[..., Array]
+    sizes: bool = False
+    index: bool = False
+    over_key_sets: bool = False
+
+
+def last_axes(shape: Shape) -> tuple[int, ...]:
+    """The axes of an array that belong to its shape, counted from the end."""
+    return tuple(range(-len(shape.axes), 0))
+
+
+def softmax(scores: Array) -> Array:
+    """Softmax over the last axis; the largest score is taken away first, so nothing overflows."""
+    shifted = scores - scores.max(axis=-1, keepdims=True)
+    np.exp(shifted, out=shifted)
+    shifted /= shifted.sum(axis=-1, keepdims=True)
+    return shifted
+
+
+def length(vectors: Array) -> Array:
+    """Euclidean length over the last axis, safe from overflow and from underflow."""
+    squares = np.einsum("...i,...i->...", vectors, vectors)
+    unsafe = ~((squares > 1e-200) & (squares < 1e300))
+    if unsafe.any():
+        largest = np.abs(vectors).max(axis=-1)
+        scale = np.where(largest > 0, largest, 1.0)
+        scaled = vectors / scale[..., None]
+        return np.asarray(scale * np.sqrt(np.einsum("...i,...i->...", scaled, scaled)))
+    return np.asarray(np.sqrt(squares))
+
+
+def sigmoid(values: Array) -> Array:
+    """The logistic function, without overflow at either end."""
+    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * values)))
+
+
+def _same(shapes: Sequence[Shape]) -> Shape:
+    return shapes[0]
+
+
+def _flat(values: Array, shape: Shape) -> Array:
+    """Join a value's own axes into one."""
+    return values.reshape(*values.shape[:2], shape.size)
+
+
+def _number_of_one(shapes: Sequence[Shape]) -> Shape:
+    return NUMBER
+
+
+def _vector(shapes: Sequence[Shape]) -> Shape:
+    if shapes[0].kind not in (Kind.COLUMN, Kind.ROW):
+        raise ShapeRefused(f"takes a vector, but it is given {shapes[0].describe()}")
+    return shapes[0]
+
+
+def _two_alike(shapes: Sequence[Shape]) -> Shape:
+    first, second = shapes
+    if first != second:
+        raise ShapeRefused(
+            "takes two values of the same shape, "
+            f"but it is given {first.describe()} and {second.describe()}"
+        )
+    return NUMBER
+
+
+def _two_columns(shapes: Sequence[Shape]) -> Shape:
+    _two_alike(shapes)
+    _vector(shapes)
+    return NUMBER
+
+
+def _outer(shapes: Sequence[Shape]) -> Shape:
+    first, second = shapes
+    if first.kind is not Kind.COLUMN or second.kind is not Kind.COLUMN:
+        raise ShapeRefused("takes two column vectors")
+    return matrix(first.rows, second.rows)
+
+
+def _square(shapes: Sequence[Shape]) -> Shape:
+    shape = shapes[0]
+    if shape.kind is not Kind.MATRIX or shape.rows != shape.columns:
+        raise ShapeRefused(f"takes a square matrix, but it is given {shape.describe()}")
+    return shape
+
+
+def _trace(shapes: Sequence[Shape]) -> Shape:
+    _square(shapes)
+    return NUMBER
+
+
+def _diagonal(shapes: Sequence[Shape]) -> Shape:
+    shape = shapes[0]
+    match shape.kind:
+        case Kind.COLUMN | Kind.ROW:
+            return matrix(shape.size, shape.size)
+        case Kind.MATRIX:
+            return column(_square(shapes).rows)
+        case _:
+            raise ShapeRefused("takes a vector or a square matrix")
+
+
+def _transposed(shapes: Sequence[Shape]) -> Shape:
+    return shapes[0].transposed()
+
+
+def _least(shapes: Sequence[Shape]) -> Shape:
+    if len(shapes) > 1 and any(shape != NUMBER for shape in shapes):
+        raise ShapeRefused("takes several numbers, or one vector or matrix")
+    return NUMBER
+
+
+def _extreme(reduce: Callable[..., Any], combine: Callable[..., Any]) -> Callable[..., Array]:
+    def compute(*values: Array, shapes: Sequence[Shape]) -> Array:
+        if len(values) == 1:
+            return np.asarray(reduce(values[0], axis=last_axes(shapes[0])))
+        result = values[0]
+        for value in values[1:]:
+            result = combine(result, value)
+        return result
+
+    return compute
+
+
+def _diag(values: Array, *, shapes: Sequence[Shape]) -> Array:
+    if shapes[0].kind is Kind.MATRIX:
+        return np.diagonal(values, axis1=-2, axis2=-1)
+    return values[..., None] * np.eye(shapes[0].size)
+
+
+def _norm(values: Array, *, shapes: Sequence[Shape]) -> Array:
+    return length(_flat(values, shapes[0]))
+
+
+def _distance(first: Array, second: Array, *, shapes: Sequence[Shape]) -> Array:
+    return length(_flat(first - second, shapes[0]))
+
+
+def _inverse(values: Array, *, shapes: Sequence[Shape]) -> Array:
+    try:
+        return np.asarray(np.linalg.inv(values))
+    except np.linalg.LinAlgError:
+        return np.full_like(values, np.nan)
+
+
+def _transpose(values: Array, *, shapes: Sequence[Shape]) -> Array:
+    return values.swapaxes(-1, -2) if shapes[0].kind is Kind.MATRIX else values
+
+
+def _elementwise(ufunc: Callable[[Array], Array]) -> Function:
+    return Function((1, 1), _same, lambda values, shapes: np.asarray(ufunc(values)))
+
+
+def _sized(fill: Callable[[tuple[int, ...]], Array]) -> Function:
+    return Function(
+        (1, 2),
+        lambda shapes: shapes[0],
+        lambda *sizes: fill(of_axes(sizes).axes)[None, None],
+        sizes=True,
+    )
+
+
+def _identity(*sizes: int) -> Array:
+    return np.eye(sizes[0], sizes[-1])[None, None]
+
+
+_LOGARITHM = _elementwise(np.log)
+_IDENTITY = Function((1, 1), lambda shapes: shapes[0], _identity, sizes=True)
+_DOT = Function(
+    (2, 2), _two_columns, lambda x, y, shapes: np.einsum("...i,...i->...", x, y)
+)
+
+#: What everybody may use, students and authors.
+CORE: Mapping[str, Function] = MappingProxyType(
+    {
+        "exp": _elementwise(np.exp),
+        "log": _LOGARITHM,
+        "ln": _LOGARITHM,
+        "sqrt": _elementwise(np.sqrt),
+        "abs": _elementwise(np.abs),
+        "tanh": _elementwise(np.tanh),
+        "sigmoid": _elementwise(sigmoid),
+        "softmax": Function((1, 1), _vector, lambda values, shapes: softmax(values)),
+        "norm": Function((1, 1), _number_of_one, _norm),
+        "dot": _DOT,
+        "inner": _DOT,
+        "outer": Function(
+            (2, 2), _outer, lambda x, y, shapes: x[..., :, None] * y[..., None, :]
+        ),
+        "distance": Function((2, 2), _two_alike, _distance),
+        "sum": Function(
+            (1, 1),
+            _number_of_one,
+            lambda values, shapes: np.asarray(values.sum(axis=last_axes(shapes[0]))),
+        ),
+        "min": Function((1, 8), _least, _extreme(np.min, np.minimum)),
+        "max": Function((1, 8), _least, _extreme(np.max, np.maximum)),
+        "trace": Function(
+            (1, 1), _trace, lambda values, shapes: np.trace(values, axis1=-2, axis2=-1)
+        ),
+        "diag": Function((1, 1), _diagonal, _diag),
+        "inv": Function((1, 1), _square, _inverse),
+        "transpose": Function((1, 1), _transposed, _transpose),
+        "zeros": _sized(np.zeros),
+        "ones": _sized(np.ones),
+        "identity": _IDENTITY,
+        "eye": _IDENTITY,
+    }
+)

@@ -1,0 +1,256 @@
+"""The typed tree of a formula: every node knows its exact shape and its place in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from grader.domain.shapes import Shape
+from grader.formula.functions import Function
+from grader.formula.scope import Family
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of the formula's text; positions count from zero."""
+
+    start: int
+    end: int
+
+
+class Product(Enum):
+    """Which multiplication two shapes call for."""
+
+    SCALE = "a number times anything"
+    DOT = "a row times a column"
+    OUTER = "a column times a row"
+    MATRIX_COLUMN = "a matrix times a column"
+    ROW_MATRIX = "a row times a matrix"
+    MATRIX_MATRIX = "a matrix times a matrix"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """Base of all nodes."""
+
+    shape: Shape
+    span: Span
+
+    def children(self) -> Iterator[Node]:
+        """The nodes directly below this one."""
+        yield from ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number(Node):
+    """A literal, or a constant such as ``n`` whose value is known beforehand."""
+
+    value: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name(Node):
+    """A named value."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity(Node):
+    """The identity matrix, written ``I`` or ``I_n``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member(Node):
+    """One vector of a family.
+
+    ``position`` is a place counted from zero, the name of a drawn index, or a sum's bound index.
+    """
+
+    name: str
+    label: str
+    family: Family
+    position: int | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Negate(Node):
+    """The negative of a value."""
+
+    operand: Node
+
+    def children(self) -> Iterator[Node]:
+        yield self.operand
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transpose(Node):
+    """The transpose of a value."""
+
+    operand: Node
+
+    def children(self) -> Iterator[Node]:
+        yield self.operand
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Add(Node):
+    """A sum or, with ``sign`` -1, a difference of two values of one shape."""
+
+    left: Node
+    right: Node
+    sign: int
+
+    def children(self) -> Iterator[Node]:
+        yield self.left
+        yield self.right
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Multiply(Node):
+    """A product; ``product`` says which of the kinds it is."""
+
+    left: Node
+    right: Node
+    product: Product
+
+    def children(self) -> Iterator[Node]:
+        yield self.left
+        yield self.right
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divide(Node):
+    """A value divided by a number."""
+
+    left: Node
+    right: Node
+
+    def children(self) -> Iterator[Node]:
+        yield self.left
+        yield self.right
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Power(Node):
+    """A number to the power of a number."""
+
+    base: Node
+    exponent: Node
+
+    def children(self) -> Iterator[Node]:
+        yield self.base
+        yield self.exponent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixPower(Node):
+    """A square matrix to a whole power; -1 is its inverse."""
+
+    base: Node
+    exponent: int
+
+    def children(self) -> Iterator[Node]:
+        yield self.base
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call(Node):
+    """A function applied to values."""
+
+    name: str
+    function: Function
+    arguments: tuple[Node, ...]
+
+    def children(self) -> Iterator[Node]:
+        yield from self.arguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizedCall(Node):
+    """A function of sizes, such as ``zeros(n, d)``; its value is known beforehand."""
+
+    name: str
+    function: Function
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitVector(Node):
+    """The vector that is 1 at a drawn index and 0 elsewhere."""
+
+    index: int | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack(Node):
+    """Values listed in brackets: numbers make a column, columns make the rows of a matrix."""
+
+    items: tuple[Node, ...]
+
+    def children(self) -> Iterator[Node]:
+        yield from self.items
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series(Node):
+    """A sum over a bound index, with the indices that are left out or are the only ones."""
+
+    bound: str
+    first: int
+    last: int
+    excluded: tuple[int | str, ...]
+    included: tuple[int | str, ...] | None
+    labels: tuple[str, ...]
+    body: Node
+
+    def children(self) -> Iterator[Node]:
+        yield self.body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compare(Node):
+    """A comparison of two numbers; ``operator`` is one of ``< <= > >=``."""
+
+    operator: str
+    left: Node
+    right: Node
+
+    def children(self) -> Iterator[Node]:
+        yield self.left
+        yield self.right
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Both(Node):
+    """Two conditions that must hold together."""
+
+    left: Node
+    right: Node
+
+    def children(self) -> Iterator[Node]:
+        yield self.left
+        yield self.right
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Every node of the tree, this one first."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        waiting.extend(current.children())
+
+
+def names_in(node: Node) -> frozenset[str]:
+    """The named values that the tree needs, families by the name of their matrix."""
+    found = set()
+    for each in walk(node):
+        match each:
+            case Name(name=name):
+                found.add(name)
+            case Member(family=family):
+                found.add(family.source)
+    return frozenset(found)

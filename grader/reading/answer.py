@@ -1,0 +1,302 @@
+"""What a student sent → an answer: every field read, every fault told with its place."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.domain.shapes import NUMBER, Shape
+from grader.errors import AnswerRefused, FieldError, FormulaError
+from grader.formula.evaluate import Environment, evaluate_finite
+from grader.formula.read import Formula, read_formula
+from grader.formula.scope import Scope
+from grader.reading.fields import (
+    ArrayField,
+    ChoiceField,
+    ExternalField,
+    Field,
+    FileField,
+    NumberField,
+    TextField,
+)
+from grader.reading.numbers import read_array
+from grader.reading.paste import looks_like_numbers, read_pasted
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+#: The values that a constant declared as large (`C >> 0`) is tried at.
+LADDER = (1e2, 1e3, 1e4, 1e5, 1e6)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Numbers, with the way they were written."""
+
+    array: NDArray[Any]
+    format: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The chosen options."""
+
+    options: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Written text, or the digest of a file."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalScore:
+    """Points from outside."""
+
+    points: Decimal
+
+
+Value = Numbers | Formula | Choice | Text | ExternalScore
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that was read, by field; text that was not sent is absent."""
+
+    values: Mapping[str, Value]
+
+
+def read_answer(sent: object, fields: Sequence[Field], variant: Environment) -> Answer:
+    """Read an answer.
+
+    Parameters
+    ----------
+    sent
+        Decoded JSON: an object with one member for each field.
+    variant
+        What the student was given; formulas must be finite on it.
+
+    Raises
+    ------
+    AnswerRefused
+        With all faults at once.
+    """
+    if not isinstance(sent, Mapping):
+        raise AnswerRefused([_not_an_object(sent, fields)])
+    faults: list[FieldError] = _unknown_fields(sent, fields)
+    values: dict[str, Value] = {}
+    for field in fields:
+        if field.name not in sent or sent[field.name] is None:
+            if not isinstance(field, TextField | FileField):
+                faults.append(_missing(field))
+            continue
+        try:
+            values[field.name] = _read_field(field, sent[field.name], variant)
+        except AnswerRefused as refused:
+            faults.extend(refused.errors)
+        except FieldError as fault:
+            faults.append(fault)
+    if faults:
+        raise AnswerRefused(faults)
+    return Answer(values)
+
+
+def _read_field(field: Field, sent: object, variant: Environment) -> Value:
+    match field:
+        case ArrayField():
+            return _read_numbers(field.name, field.shape, field.scope, sent, variant)
+        case NumberField():
+            return _read_numbers(field.name, NUMBER, field.scope, sent, variant)
+        case ChoiceField():
+            return _read_choice(field, sent)
+        case TextField():
+            return _read_text(field, sent)
+        case FileField():
+            return _read_file(field, sent)
+        case ExternalField():
+            return _read_score(field, sent)
+        case _:
+            assert_never(field)
+
+
+def _read_numbers(
+    name: str, shape: Shape, scope: Scope, sent: object, variant: Environment
+) -> Value:
+    if not isinstance(sent, str):
+        return Numbers(read_array(sent, field=name, shape=shape), "JSON")
+    if looks_like_numbers(sent):
+        pasted = read_pasted(sent, field=name, shape=shape)
+        return Numbers(pasted.values, pasted.format.value)
+    try:
+        formula = read_formula(sent, scope, named=name)
+        _check_shape(formula, name, shape)
+        evaluate_formula(formula, variant, large=LADDER[0])
+    except FormulaError as error:
+        raise FieldError(
+            f"{name}, column {error.column}: {error.message}",
+            field=name,
+            code=error.code,
+            hint=error.hint,
+            column=error.column,
+            expected=f"a formula that gives {shape.describe()}",
+        ) from None
+    return formula
+
+
+def evaluate_formula(formula: Formula, variant: Environment, *, large: float) -> NDArray[Any]:
+    """The value of a formula on variants, of shape (variants, …), with its large constants at `large`.
+
+    Raises
+    ------
+    FormulaError
+        Where a value is not finite.
+    """
+    sizes = {name: np.full((1, 1), large) for name in formula.large}
+    known = Environment({**variant.values, **sizes}, variant.indices)
+    return evaluate_finite(formula.tree, known)[:, 0]
+
+
+def _check_shape(formula: Formula, name: str, shape: Shape) -> None:
+    if formula.shape == shape:
+        return
+    hint = "Transpose it: put ^T behind it." if formula.shape.transposed() == shape else ""
+    raise FormulaError(
+        f"{name} must be {shape.describe()}, but this formula gives {formula.shape.describe()}.",
+        column=formula.tree.span.start + 1,
+        hint=hint,
+        code="answer.shape",
+    )
+
+
+def _read_choice(field: ChoiceField, sent: object) -> Choice:
+    chosen = sent if isinstance(sent, list) and field.several else [sent]
+    listed = ", ".join(field.options)
+    for each in chosen:
+        if not isinstance(each, str) or each not in field.options:
+            raise FieldError(
+                f"{field.name} must be one of: {listed}.",
+                field=field.name,
+                code="choice.unknown",
+                expected=listed,
+                got=_shown(each),
+            )
+    return Choice(frozenset(str(each) for each in chosen))
+
+
+def _read_text(field: TextField, sent: object) -> Text:
+    if not isinstance(sent, str):
+        raise FieldError(
+            f"{field.name} must be text.", field=field.name, code="text.type", expected="text",
+            got=_shown(sent),
+        )  # fmt: skip
+    if len(sent) > field.most_characters:
+        raise FieldError(
+            f"{field.name} may have {field.most_characters} characters; it has {len(sent)}.",
+            field=field.name,
+            code="text.length",
+        )
+    if "\0" in sent:
+        raise FieldError(
+            f"{field.name} holds a NUL character.",
+            field=field.name,
+            code="text.character",
+            column=sent.index("\0") + 1,
+        )
+    return Text(sent)
+
+
+def _read_file(field: FileField, sent: object) -> Text:
+    if not isinstance(sent, str) or not _DIGEST.fullmatch(sent):
+        raise FieldError(
+            f"{field.name} must name an uploaded PDF by its digest (sha256:…).",
+            field=field.name,
+            code="file.digest",
+        )
+    return Text(sent)
+
+
+def _read_score(field: ExternalField, sent: object) -> ExternalScore:
+    try:
+        points = Decimal(str(sent)) if not isinstance(sent, bool) else None
+    except InvalidOperation:
+        points = None
+    if points is None or not points.is_finite() or not 0 <= points <= field.most:
+        raise FieldError(
+            f"{field.name} must be a number of points from 0 to {field.most}.",
+            field=field.name,
+            code="score.range",
+            expected=f"0 to {field.most}",
+            got=_shown(sent),
+        )
+    return ExternalScore(points)
+
+
+def _shown(sent: object) -> str:
+    """A short, printable form of what was sent."""
+    text = str(sent) if isinstance(sent, str | int | float | bool) else type(sent).__name__
+    return "".join(c if c.isprintable() else "?" for c in text[:24])
+
+
+def _not_an_object(sent: object, fields: Sequence[Field]) -> FieldError:
+    example = ", ".join(f'"{field.name}": …' for field in fields[:3])
+    return FieldError(
+        f"An answer is a JSON object with its fields by name: {{{example}}}.",
+        field="",
+        code="answer.type",
+        expected="an object",
+        got=type(sent).__name__,
+    )
+
+
+def _unknown_fields(sent: Mapping[Any, Any], fields: Sequence[Field]) -> list[FieldError]:
+    known = [field.name for field in fields]
+    faults = []
+    for name in sent:
+        if name not in known:
+            close = difflib.get_close_matches(str(name), known, n=1)
+            faults.append(
+                FieldError(
+                    f"{_shown(name)} is no field of this question. Fields: {', '.join(known)}.",
+                    field=_shown(name),
+                    code="field.unknown",
+                    hint=f"Did you mean {close[0]}?" if close else "",
+                )
+            )
+    return faults
+
+
+def _missing(field: Field) -> FieldError:
+    return FieldError(
+        f"{field.name} is missing.",
+        field=field.name,
+        code="field.missing",
+        expected=describe_field(field),
+    )
+
+
+def describe_field(field: Field) -> str:
+    """What a field takes, in words."""
+    match field:
+        case ArrayField():
+            return f"{field.shape.describe()}, as numbers or as a formula"
+        case NumberField():
+            return "a number"
+        case ChoiceField():
+            kind = "some" if field.several else "one"
+            return f"{kind} of: {', '.join(field.options)}"
+        case TextField():
+            return "text (Markdown with TeX), optional now"
+        case FileField():
+            return "one PDF, optional now"
+        case ExternalField():
+            return f"points from 0 to {field.most}, from outside"
+        case _:
+            assert_never(field)

@@ -1,0 +1,61 @@
+"""The typed fields an answer is made of: what may be sent for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from grader.domain.shapes import Shape
+from grader.formula.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayField:
+    """A vector or a matrix, as numbers or as a formula."""
+
+    name: str
+    shape: Shape
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class NumberField:
+    """A number, or a formula that gives one."""
+
+    name: str
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceField:
+    """One of several options, or several of them."""
+
+    name: str
+    options: tuple[str, ...]
+    several: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextField:
+    """Written text, Markdown with TeX; may be left out and sent later."""
+
+    name: str
+    most_characters: int = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class FileField:
+    """One PDF; may be left out and sent later. Its content is kept elsewhere, under this digest."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalField:
+    """A score that comes from outside."""
+
+    name: str
+    most: Decimal
+
+
+Field = ArrayField | NumberField | ChoiceField | TextField | FileField | ExternalField

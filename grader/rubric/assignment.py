@@ -1,0 +1,108 @@
+"""The assignment file's form: title, order of its questions, dates, policies, grade scale."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Annotated, Literal
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import Field, field_validator, model_validator
+
+from grader.rubric.model import Form, Identifier, Points
+
+#: A local time as people write it; the time zone stands beside it.
+LocalTime = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d \d\d:\d\d$")]
+
+
+class LatePolicy(Form):
+    """What happens to what comes after the due date."""
+
+    grace_seconds: Annotated[int, Field(ge=0, le=86_400)] = Field(
+        default=60, description="So long after the due date is still in time."
+    )
+    per_day: Annotated[Decimal, Field(ge=0, le=1)] = Field(
+        default=Decimal("0.1"), description="The share of the points that each begun day costs."
+    )
+    days: Annotated[int, Field(ge=0, le=365)] = Field(
+        default=0, description="So many days late is still taken; 0 takes nothing late."
+    )
+
+
+class AttemptPolicy(Form):
+    """How many attempts a question has, and which one counts."""
+
+    most: Annotated[int, Field(ge=1, le=1000)] = 10
+    counted: Literal["best", "last", "first"] = "best"
+    feedback: Literal["full", "correctness", "after_due", "none"] = Field(
+        default="full", description="How much a student is told about an attempt."
+    )
+
+
+class AssignmentFile(Form):
+    """An assignment: its questions in order, its dates and its policies.
+
+    Dates here are defaults; a course run sets its own.
+    """
+
+    id: Identifier
+    title: str
+    description: str = ""
+    questions: tuple[Identifier, ...] = Field(min_length=1)
+    opens: LocalTime | None = None
+    due: LocalTime | None = None
+    time_zone: str = "UTC"
+    late: LatePolicy = LatePolicy()
+    attempts: AttemptPolicy = AttemptPolicy()
+    grades: dict[str, str] = Field(
+        default_factory=dict,
+        description="From so many points on, this grade; such as 30: \"3\".",
+    )
+    lowest_grade: str = Field(default="", description="The grade below all of them.")
+
+    @field_validator("time_zone")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        if name not in available_timezones():
+            raise ValueError(f"{name!r} is no time zone; write one such as Europe/Warsaw")
+        return name
+
+    @field_validator("opens", "due")
+    @classmethod
+    def _is_a_time(cls, text: str | None) -> str | None:
+        if text is not None:
+            datetime.fromisoformat(text)
+        return text
+
+    @model_validator(mode="after")
+    def _thresholds_are_points(self) -> AssignmentFile:
+        for threshold in self.grades:
+            if not threshold.replace(".", "", 1).isdigit():
+                raise ValueError(f"{threshold!r} is no number of points")
+        return self
+
+    def due_at(self) -> datetime | None:
+        """The due date as an aware time; None where there is none."""
+        return self._aware(self.due)
+
+    def opens_at(self) -> datetime | None:
+        """When students may begin, as an aware time; None where they always may."""
+        return self._aware(self.opens)
+
+    def _aware(self, text: str | None) -> datetime | None:
+        if text is None:
+            return None
+        # "23:59" means until that minute has passed.
+        end = timedelta(seconds=59) if text.endswith(":59") else timedelta(0)
+        return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(self.time_zone)) + end
+
+    def grade_for(self, points: Decimal) -> str:
+        """The grade for a number of points; empty where the assignment has no scale."""
+        best = self.lowest_grade
+        for threshold, grade in sorted(self.grades.items(), key=lambda item: Decimal(item[0])):
+            if points >= Decimal(threshold):
+                best = grade
+        return best
+
+
+__all__ = ["AssignmentFile", "AttemptPolicy", "LatePolicy", "Points"]

@@ -1,0 +1,180 @@
+"""All assignments of a folder, loaded, checked and known by the hash of their content."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+
+from grader.engine.question import Question
+from grader.errors import OperatorError, Place, RubricError, RubricErrors
+from grader.formula.scope import Scope
+from grader.rubric.assignment import AssignmentFile
+from grader.rubric.compile import Compiled, compile_question
+from grader.rubric.document import Document, read_document, validate
+from grader.rubric.model import QuestionFile
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """A question's file, read and compiled."""
+
+    assignment: str
+    form: QuestionFile
+    document: Document
+    compiled: Compiled
+    text: str
+
+    @property
+    def question(self) -> Question:
+        """The question, for the engine."""
+        return self.compiled.question
+
+    @property
+    def scope(self) -> Scope:
+        """All names that the file's expressions may use."""
+        return self.compiled.scope
+
+    @property
+    def id(self) -> str:
+        """Assignment and question, such as `single-head-attention/1e`."""
+        return f"{self.assignment}/{self.form.id}"
+
+    @cached_property
+    def version(self) -> str:
+        """The hash of the file's content."""
+        return "sha256:" + hashlib.sha256(self.text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """An assignment with its questions in order."""
+
+    form: AssignmentFile
+    rubrics: Mapping[str, Rubric]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """All assignments by id."""
+
+    assignments: Mapping[str, Assignment]
+
+    def rubrics(self) -> Iterator[Rubric]:
+        """All questions, assignment by assignment."""
+        for assignment in self.assignments.values():
+            yield from assignment.rubrics.values()
+
+    def get_rubric(self, wanted: str) -> Rubric:
+        """The question called `ASSIGNMENT/QUESTION`."""
+        assignment, _, question = wanted.partition("/")
+        if assignment not in self.assignments:
+            raise OperatorError(
+                f"There is no assignment {assignment!r}. Known: {', '.join(self.assignments)}."
+            )
+        rubrics = self.assignments[assignment].rubrics
+        if question not in rubrics:
+            raise OperatorError(
+                f"{assignment} has no question {question!r}. Known: {', '.join(rubrics)}."
+            )
+        return rubrics[question]
+
+
+def shipped_folder() -> Path:
+    """Where the shipped rubrics are: in the source tree, or inside the installed package."""
+    package = Path(str(resources.files("grader")))
+    for folder in (package / "_shipped" / "rubrics", package.parent / "rubrics"):
+        if folder.is_dir():
+            return folder
+    raise OperatorError("The shipped rubrics are not installed; name a folder of your own.")
+
+
+def load_catalog(folder: Path) -> Catalog:
+    """Load every assignment in a folder, or the one that the folder itself is.
+
+    Raises
+    ------
+    RubricErrors
+        With the mistakes of all files.
+    """
+    if not folder.is_dir():
+        raise OperatorError(f"There is no folder {folder}.")
+    if (folder / "assignment.yaml").is_file():
+        folders = [folder]
+    else:
+        folders = sorted(path.parent for path in folder.glob("*/assignment.yaml"))
+    if not folders:
+        raise OperatorError(
+            f"There is no assignment in {folder}: an assignment is a folder with an assignment.yaml."
+        )
+    errors: list[RubricError] = []
+    assignments = {}
+    for each in folders:
+        try:
+            assignment = load_assignment(each)
+            assignments[assignment.form.id] = assignment
+        except RubricErrors as refused:
+            errors.extend(refused.errors)
+    if errors:
+        raise RubricErrors(errors)
+    return Catalog(assignments)
+
+
+def load_assignment(folder: Path) -> Assignment:
+    """Load one assignment: its own file and the files of its questions."""
+    path = folder / "assignment.yaml"
+    document = read_document(_text(path), file=_shown(path))
+    form = validate(document, AssignmentFile)
+    errors: list[RubricError] = []
+    if form.id != folder.name:
+        errors.append(_wrong(path, f"the id is {form.id!r}, but the folder is {folder.name!r}"))
+    present = {file.stem for file in folder.glob("*.yaml")} - {"assignment"}
+    for stray in sorted(present - set(form.questions)):
+        errors.append(_wrong(path, f"{stray}.yaml is not listed under questions"))
+    rubrics: dict[str, Rubric] = {}
+    for name in form.questions:
+        if name not in present:
+            errors.append(_wrong(path, f"the question {name} has no file {name}.yaml"))
+            continue
+        try:
+            rubrics[name] = load_rubric(folder / f"{name}.yaml", assignment=form.id, earlier=rubrics)
+        except RubricErrors as refused:
+            errors.extend(refused.errors)
+    if errors:
+        raise RubricErrors(errors)
+    return Assignment(form, rubrics)
+
+
+def load_rubric(path: Path, *, assignment: str, earlier: Mapping[str, Rubric]) -> Rubric:
+    """Load one question's file."""
+    text = _text(path)
+    document = read_document(text, file=_shown(path))
+    form = validate(document, QuestionFile)
+    if form.id != path.stem:
+        raise RubricErrors([_wrong(path, f"the id is {form.id!r}, but the file is {path.name}")])
+    compiled = compile_question(
+        form,
+        document,
+        assignment=assignment,
+        earlier={name: rubric.compiled for name, rubric in earlier.items()},
+    )
+    return Rubric(assignment, form, document, compiled, text)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise RubricErrors([_wrong(path, f"this is not UTF-8 text: {error.reason}")]) from None
+
+
+def _shown(path: Path) -> str:
+    """The last parts of a path: enough to find the file, and no part of the machine."""
+    return "/".join(path.parts[-2:])
+
+
+def _wrong(path: Path, message: str) -> RubricError:
+    return RubricError(message, place=Place(_shown(path), 1, 1))

@@ -1,0 +1,205 @@
+"""A question's own tests: its examples, run on many variants, and mutants that they must notice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from grader.engine.judge import Judge, Judgement, Submission
+from grader.engine.noise import NoiseBank
+from grader.engine.question import Level, Measured, Predicted, Question, Reviewed
+from grader.engine.streams import DEVELOPMENT_SECRET
+from grader.engine.variants import Variant, stack_variants
+from grader.errors import AnswerRefused, FormulaError
+from grader.formula.evaluate import Environment, evaluate_finite
+from grader.formula.read import read_tree
+from grader.reading.answer import read_answer
+from grader.rubric.catalog import Rubric
+from grader.rubric.model import ExampleForm, RangeForm
+
+#: On how many variants mutants are tried; a mutant that matters shows on any of them.
+MUTANT_VARIANTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An example that did not come out as its file says."""
+
+    example: str
+    variant: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A question with one small change that its examples should notice."""
+
+    change: str
+    question: Question
+
+
+def run_examples(
+    rubric: Rubric, *, variants: int, question: Question | None = None
+) -> Iterator[list[Failure]]:
+    """Run every example of a rubric on so many variants; for each example its failures.
+
+    Parameters
+    ----------
+    question
+        A mutant to judge by, instead of the rubric's own question.
+    """
+    judge = Judge(question or rubric.question, DEVELOPMENT_SECRET, NoiseBank())
+    # One more variant, so that every one has another that it is not.
+    drawn = [judge.variant(f"example-{number}") for number in range(variants + 1)]
+    for example in rubric.form.examples:
+        yield run_example(rubric, example, judge, drawn)
+
+
+def run_example(
+    rubric: Rubric, example: ExampleForm, judge: Judge, drawn: Sequence[Variant]
+) -> list[Failure]:
+    """Run one example on all but the last of some variants."""
+    failures: list[Failure] = []
+    submissions: list[Submission] = []
+    for variant, other in zip(drawn, drawn[1:], strict=False):
+        source = other if example.of == "another" else variant
+        try:
+            submissions.append(_submission(rubric, example, judge, variant, source))
+        except AnswerRefused as refused:
+            if refused.code != example.refused:
+                failures.append(
+                    Failure(example.name, variant.id, f"refused ({refused.code}): {refused}")
+                )
+        except FormulaError as error:
+            return [Failure(example.name, variant.id, f"the example itself is wrong: {error}")]
+        else:
+            if example.refused:
+                failures.append(
+                    Failure(example.name, variant.id, f"read, but {example.refused} was expected")
+                )
+    if example.refused or not submissions:
+        return failures
+    for submission, judgement in zip(submissions, judge.judge(submissions), strict=True):
+        message = _difference(example, judgement)
+        if message:
+            failures.append(Failure(example.name, submission.variant.id, message))
+    return failures
+
+
+def _submission(
+    rubric: Rubric, example: ExampleForm, judge: Judge, variant: Variant, source: Variant
+) -> Submission:
+    sent = {**example.answer, **_numbers(rubric, example, source)}
+    drawn = stack_variants([variant])
+    answer = read_answer(sent, judge.question.fields, drawn)
+    uses = judge.question.uses
+    if uses is None:
+        return Submission(variant, answer)
+    earlier = None
+    if example.uses is not None:
+        earlier = read_answer(example.uses, uses.question.fields, drawn)
+    return Submission(variant, answer, judge.used(variant, earlier))
+
+
+def _numbers(rubric: Rubric, example: ExampleForm, variant: Variant) -> dict[str, Any]:
+    """Compute fields on a variant, from the arrays as they were copied."""
+    drawn = stack_variants([variant])
+    values: Mapping[str, Any] = drawn.values
+    if example.rounded is not None:
+        values = {name: np.round(value, example.rounded) for name, value in values.items()}
+    environment = Environment(values, drawn.indices)
+    return {
+        name: evaluate_finite(read_tree(text, rubric.scope), environment)[0, 0].tolist()
+        for name, text in example.numbers.items()
+    }
+
+
+def _difference(example: ExampleForm, judgement: Judgement) -> str:
+    """What came out differently from what the file says; empty where nothing did."""
+    awarded = judgement.score.awarded
+    undecided = [each.criterion for each in judgement.verdicts if each.needs_person]
+    if undecided:
+        return f"{', '.join(undecided)} stays undecided; choose a clearer example"
+    if not _is_expected(example.earns, awarded):
+        return f"earns {awarded}, not {_described(example.earns)}"
+    expected = {example.shows} if isinstance(example.shows, str) else set(example.shows)
+    shown = {each.id for each in judgement.misconceptions}
+    if shown != expected:
+        return f"shows {_listed(shown)}, not {_listed(expected)}"
+    return ""
+
+
+def _is_expected(expected: Decimal | RangeForm | None, awarded: Decimal) -> bool:
+    if isinstance(expected, RangeForm):
+        return expected.at_least <= awarded <= expected.at_most
+    return awarded == expected
+
+
+def _described(expected: Decimal | RangeForm | None) -> str:
+    if isinstance(expected, RangeForm):
+        return f"{expected.at_least} to {expected.at_most}"
+    return str(expected)
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(sorted(names)) or "no misconception"
+
+
+def list_mutants(question: Question) -> Iterator[Mutant]:
+    """Every small change that a question's examples should notice."""
+    for place, criterion in enumerate(question.criteria):
+        if isinstance(criterion, Reviewed):
+            continue
+        rest = tuple(
+            replace(each, needs=None) if each.needs == criterion.id else each
+            for each in question.criteria
+            if each is not criterion
+        )
+        yield Mutant(f"{criterion.id} removed", replace(question, criteria=rest))
+        changed: Iterator[tuple[str, Any]]
+        if isinstance(criterion, Measured):
+            changed = _changed_levels(criterion)
+        elif isinstance(criterion, Predicted):
+            changed = _changed_tolerances(criterion)
+        else:
+            continue
+        for change, other in changed:
+            criteria = (*question.criteria[:place], other, *question.criteria[place + 1 :])
+            yield Mutant(f"{criterion.id}: {change}", replace(question, criteria=criteria))
+    for misconception in question.misconceptions:
+        kept = tuple(each for each in question.misconceptions if each is not misconception)
+        yield Mutant(f"{misconception.id} removed", replace(question, misconceptions=kept))
+
+
+def _changed_tolerances(criterion: Predicted) -> Iterator[tuple[str, Predicted]]:
+    for factor in (3.0, 1 / 3):
+        tolerance = criterion.tolerance * factor
+        yield f"tolerance {tolerance:.3g}", replace(criterion, tolerance=tolerance)
+
+
+def _changed_levels(criterion: Measured) -> Iterator[tuple[str, Measured]]:
+    for place, level in enumerate(criterion.levels):
+        for change, other in _changed(level):
+            levels = (*criterion.levels[:place], other, *criterion.levels[place + 1 :])
+            yield f"level {place + 1}, {change}", replace(criterion, levels=levels)
+
+
+def _changed(level: Level) -> Iterator[tuple[str, Level]]:
+    for factor in (3.0, 1 / 3):
+        bound = level.bound * factor
+        if level.within is not None:
+            yield f"within {bound:.3g}", replace(level, within=bound)
+        else:
+            yield f"at least {bound:.3g}", replace(level, at_least=bound)
+        if level.share is not None:
+            share = min(level.share * factor, 1.0)
+            yield f"share {share:.3g}", replace(level, share=share)
+
+
+def is_noticed(rubric: Rubric, mutant: Mutant, *, variants: int = MUTANT_VARIANTS) -> bool:
+    """Whether any example fails on the mutant."""
+    return any(run_examples(rubric, variants=variants, question=mutant.question))

@@ -1,0 +1,472 @@
+"""The rubric file's form: every key an author may write, and what it means.
+
+The descriptions here are the reference: the editor's schema and docs/reference/rubric.md come
+from them.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+
+Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+Names = Annotated[
+    str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*(, [A-Za-z][A-Za-z0-9_]*)*$")
+]
+Expression = Annotated[str, Field(min_length=1, max_length=2000)]
+#: A number may be written as a number or as a formula.
+Quantity = int | float | Expression
+#: A size is a whole number, the name of one, or a sum of such.
+Size = Annotated[int, Field(ge=1, le=1024)] | Expression
+Points = Annotated[Decimal, Field(ge=0, le=1000, decimal_places=2)]
+Credit = Annotated[Decimal, Field(gt=0, le=1)]
+Positive = Annotated[float, Field(gt=0)]
+
+
+class Form(BaseModel):
+    """Base of all forms: nothing unknown, nothing converted, nothing changed later."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+# Draws
+
+
+class DistinctIndicesForm(Form):
+    """Indices that differ from each other; one for each name."""
+
+    distinct_indices: Size = Field(description="The indices are drawn from 0 up to below this.")
+
+
+class OrthonormalForm(Form):
+    """Orthonormal rows: a slice of a random rotation."""
+
+    orthonormal: tuple[Size, Size] = Field(description="Rows and columns; rows <= columns.")
+
+
+class OrthogonalForm(Form):
+    """Mutually orthogonal rows of one length."""
+
+    orthogonal: tuple[Size, Size] = Field(description="Rows and columns; rows <= columns.")
+    norm: Quantity = Field(description="The length of each row.")
+    labels: tuple[Name, ...] = Field(
+        default=(), description="Subscripts that name the rows in order, such as [a, b, c, d]."
+    )
+
+
+class BasesForm(Form):
+    """Orthonormal bases of mutually orthogonal subspaces, the basis vectors as columns."""
+
+    orthonormal_bases: tuple[Size, tuple[Size, ...]] = Field(
+        description="The dimension, and the number of basis vectors for each name."
+    )
+
+
+class GaussianForm(Form):
+    """Independent standard normals."""
+
+    gaussian: tuple[Size, ...] = Field(
+        min_length=1, max_length=2, description="The axes: one for a vector, two for a matrix."
+    )
+
+
+class UnitRowsForm(Form):
+    """Unit vectors as rows that are not orthogonal."""
+
+    unit_rows: tuple[Size, Size] = Field(description="Rows and columns.")
+    most_cosine: Annotated[float, Field(gt=0, lt=1)] = Field(
+        description="No two rows have a cosine above this, in magnitude."
+    )
+
+
+class UniformForm(Form):
+    """A number between two bounds."""
+
+    uniform: tuple[float, float] = Field(description="The two bounds.")
+
+
+def _draw_kind(value: Any) -> str:
+    return _first_key(
+        value,
+        {
+            "distinct_indices": "indices",
+            "orthonormal": "orthonormal",
+            "orthogonal": "orthogonal",
+            "orthonormal_bases": "bases",
+            "gaussian": "gaussian",
+            "unit_rows": "unit_rows",
+            "uniform": "uniform",
+        },
+        otherwise="quantity",
+    )
+
+
+def _first_key(value: Any, kinds: dict[str, str], *, otherwise: str) -> str:
+    if isinstance(value, dict):
+        return next((kinds[key] for key in value if key in kinds), next(iter(kinds.values())))
+    for key, kind in kinds.items():
+        if hasattr(value, key):
+            return kind
+    return otherwise
+
+
+DrawForm = Annotated[
+    Annotated[DistinctIndicesForm, Tag("indices")]
+    | Annotated[OrthonormalForm, Tag("orthonormal")]
+    | Annotated[OrthogonalForm, Tag("orthogonal")]
+    | Annotated[BasesForm, Tag("bases")]
+    | Annotated[GaussianForm, Tag("gaussian")]
+    | Annotated[UnitRowsForm, Tag("unit_rows")]
+    | Annotated[UniformForm, Tag("uniform")]
+    | Annotated[Quantity, Tag("quantity")],
+    Discriminator(_draw_kind),
+]
+
+
+class FamilyForm(Form):
+    """Vectors with one name and different subscripts, counted from one as in papers."""
+
+    columns_of: Name | None = Field(
+        default=None, description="The members are the columns of this matrix."
+    )
+    rows_of: Name | None = Field(
+        default=None, description="The members are the rows of this matrix."
+    )
+
+    @model_validator(mode="after")
+    def _is_one_of_two(self) -> FamilyForm:
+        if (self.columns_of is None) == (self.rows_of is None):
+            raise ValueError("write either columns_of or rows_of")
+        return self
+
+
+# Key sets
+
+
+class StretchForm(Form):
+    """One key with an extra variance along its own mean."""
+
+    index: Name = Field(description="The index of the key.")
+    by: Quantity = Field(description="The covariance gets `by * mu mu^T` more.")
+
+
+class GaussianKeysForm(Form):
+    """Keys drawn around their means."""
+
+    mean: Expression = Field(description="A matrix whose rows are the means.")
+    variance: Quantity = Field(description="The covariance is this number times the identity.")
+    stretched: StretchForm | None = None
+
+
+class GaussianSampleForm(Form):
+    """Random keys."""
+
+    gaussian: GaussianKeysForm
+
+
+class SpanSampleForm(Form):
+    """A random vector in a subspace."""
+
+    in_span: Expression = Field(description="A matrix whose columns span the subspace.")
+
+
+def _sample_kind(value: Any) -> str:
+    return _first_key(value, {"gaussian": "gaussian", "in_span": "span"}, otherwise="gaussian")
+
+
+SampleForm = Annotated[
+    Annotated[GaussianSampleForm, Tag("gaussian")] | Annotated[SpanSampleForm, Tag("span")],
+    Discriminator(_sample_kind),
+]
+
+
+class KeySetsForm(Form):
+    """What the answer is tried on, many times, hidden from the student."""
+
+    count: Annotated[int, Field(ge=100, le=32_000)] = Field(
+        default=2000, description="How many key sets are drawn at first."
+    )
+    let: dict[Name, Quantity] = Field(
+        default_factory=dict,
+        description="Numbers that the draws need; they may depend on the answer.",
+    )
+    draw: dict[Name, SampleForm] = Field(description="What is drawn anew for each key set.")
+    keep: Expression | None = Field(
+        default=None,
+        description="Key sets where this does not hold are left out; `left_out` is their share.",
+    )
+
+
+# Answers
+
+
+class ArrayForm(Form):
+    """A vector or matrix, sent as numbers or as a formula."""
+
+    shape: tuple[Size, ...] = Field(min_length=1, max_length=2)
+    symbols: tuple[Name, ...] = Field(
+        default=(), description="What a formula may use, beside the sizes and I."
+    )
+
+
+class NumberForm(Form):
+    """A number, compared with what is measured or computed."""
+
+    number: Quantity = Field(description="The expected number.")
+    tolerance: Positive = Field(description="How far off is still right.")
+    points: Points
+    title: str = ""
+    scales: tuple[Positive, ...] = Field(
+        default=(1.0,),
+        description="The used earlier answer is tried times each of these; "
+        "anything between the measured values is right.",
+    )
+    symbols: tuple[Name, ...] = ()
+    needs: Identifier | None = None
+
+
+class ChoiceForm(Form):
+    """One or several of some options."""
+
+    choice: tuple[str, ...] = Field(min_length=2)
+    correct: str | tuple[str, ...]
+    points: Points
+    title: str = ""
+    several: bool = False
+    needs: Identifier | None = None
+
+
+class ItemForm(Form):
+    """One thing a reviewer looks for."""
+
+    points: Points
+    text: str = Field(alias="for", description="What earns the points.")
+
+
+class ReviewForm(Form):
+    """What a person looks for in a written part."""
+
+    items: tuple[ItemForm, ...] = Field(min_length=1)
+    note: str = Field(default="", description="For the reviewer only.")
+
+
+class TextForm(Form):
+    """Written text, graded by a person."""
+
+    text: ReviewForm
+
+
+class FileForm(Form):
+    """One PDF, graded by a person."""
+
+    file: ReviewForm
+
+
+class ExternalForm(Form):
+    """A score that comes from outside."""
+
+    external: Points = Field(description="The most points there are.")
+
+
+def _answer_kind(value: Any) -> str:
+    keys = ("shape", "number", "choice", "text", "file", "external")
+    return _first_key(value, {key: key for key in keys}, otherwise="shape")
+
+
+AnswerForm = Annotated[
+    Annotated[ArrayForm, Tag("shape")]
+    | Annotated[NumberForm, Tag("number")]
+    | Annotated[ChoiceForm, Tag("choice")]
+    | Annotated[TextForm, Tag("text")]
+    | Annotated[FileForm, Tag("file")]
+    | Annotated[ExternalForm, Tag("external")],
+    Discriminator(_answer_kind),
+]
+
+
+# Criteria
+
+
+class LevelForm(Form):
+    """A tolerance with its credit."""
+
+    within: Positive | None = Field(default=None, description="The measure is at most this.")
+    at_least: Positive | None = Field(default=None, description="The measure is at least this.")
+    share: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        default=None, description="On at least this share of the key sets; only where some are drawn."
+    )
+    credit: Credit
+
+    @model_validator(mode="after")
+    def _has_one_bound(self) -> LevelForm:
+        if (self.within is None) == (self.at_least is None):
+            raise ValueError("write either within or at_least")
+        return self
+
+
+class CriterionForm(Form):
+    """One claim about what the answer does."""
+
+    id: Identifier
+    title: str = Field(description="What is claimed, in a few words; the student sees it.")
+    points: Points
+    measure: Expression
+    levels: tuple[LevelForm, ...] = Field(min_length=1, description="The best credit first.")
+    needs: Identifier | None = Field(
+        default=None, description="No credit unless that criterion earned some."
+    )
+
+
+class MisconceptionForm(Form):
+    """A known wrong idea, recognised by what the answer does."""
+
+    id: Identifier
+    say: str = Field(description="What the student is told; {t} is the factor that would pass.")
+    when: Expression | None = Field(
+        default=None, description="A condition that holds on nearly all key sets."
+    )
+    passes: dict[Name, Expression] = Field(
+        default_factory=dict,
+        description="A changed answer that would earn full credit; may use t.",
+    )
+    tries: tuple[Positive, ...] = Field(default=(), description="The values of t to try.")
+    about: tuple[Identifier, ...] = Field(
+        default=(), description="Only if one of these criteria was missed."
+    )
+
+    @model_validator(mode="after")
+    def _has_a_sign(self) -> MisconceptionForm:
+        if self.when is None and not self.passes:
+            raise ValueError("write when, or passes, or both")
+        return self
+
+
+class UsesForm(Form):
+    """An earlier part whose answer this one builds on."""
+
+    question: Identifier
+    criterion: Identifier = Field(
+        alias="if", description="The own answer is used if it earned this criterion in full."
+    )
+    reference: dict[Name, Expression] = Field(
+        alias="else", description="What is used otherwise, by field."
+    )
+
+
+# Pictures
+
+
+class WeightsPlot(Form):
+    """Bars of the weights, with their spread over the key sets."""
+
+    weights: Expression
+    title: str = "Weights"
+
+
+class PlanePlot(Form):
+    """Outputs in the plane through two points, with the target halfway."""
+
+    plane: Expression
+    through: tuple[Expression, Expression]
+    labels: tuple[str, str] = ("first", "second")
+    title: str = "Outputs"
+
+
+class ComparePlot(Form):
+    """What comes out against what should."""
+
+    compare: Expression
+    to: Expression
+    title: str = "What comes out, and what should"
+
+
+def _plot_kind(value: Any) -> str:
+    kinds = {"weights": "weights", "plane": "plane", "compare": "compare"}
+    return _first_key(value, kinds, otherwise="weights")
+
+
+PlotForm = Annotated[
+    Annotated[WeightsPlot, Tag("weights")]
+    | Annotated[PlanePlot, Tag("plane")]
+    | Annotated[ComparePlot, Tag("compare")],
+    Discriminator(_plot_kind),
+]
+
+
+# Examples
+
+
+class RangeForm(Form):
+    """Bounds for what an example earns."""
+
+    at_least: Points = Decimal(0)
+    at_most: Points = Decimal(1000)
+
+
+class ExampleForm(Form):
+    """A right, wrong or unreadable answer: the question's own test."""
+
+    name: str
+    answer: dict[str, Any] = Field(
+        default_factory=dict, description="Fields as a student sends them."
+    )
+    numbers: dict[Name, Expression] = Field(
+        default_factory=dict,
+        description="Fields computed on the variant and sent as plain numbers.",
+    )
+    rounded: Annotated[int, Field(ge=0, le=15)] | None = Field(
+        default=None, description="The given arrays were copied with so many decimals."
+    )
+    of: Literal["own", "another"] = Field(
+        default="own", description="Whose variant the numbers are computed on."
+    )
+    uses: dict[str, Any] | None = Field(
+        default=None, description="The earlier part's answer, as a student sends it."
+    )
+    earns: Points | RangeForm | None = None
+    shows: Identifier | tuple[Identifier, ...] = Field(
+        default=(), description="The misconceptions it shows, and no others."
+    )
+    refused: str | None = Field(
+        default=None, description="The code of the error, where it cannot be read."
+    )
+    point: Annotated[int, Field(ge=1, le=15)] | None = Field(
+        default=None, description="The point of 'What makes grading these hard' that it tests."
+    )
+
+    @model_validator(mode="after")
+    def _expects_something(self) -> ExampleForm:
+        if (self.earns is None) == (self.refused is None):
+            raise ValueError("write either earns or refused")
+        return self
+
+
+class QuestionFile(Form):
+    """One question: what is asked, what is drawn, what is claimed of an answer, and its tests."""
+
+    id: Identifier
+    title: str
+    points: Points
+    revision: Annotated[int, Field(ge=1)] = Field(
+        default=1,
+        description="Raise it to draw everything anew; changing anything else draws the same.",
+    )
+    prompt: str = Field(description="Markdown with TeX between dollar signs.")
+    hints: tuple[str, ...] = ()
+    uses: UsesForm | None = None
+    draw: dict[Names, DrawForm] = Field(default_factory=dict)
+    families: dict[Name, FamilyForm] = Field(default_factory=dict)
+    given: tuple[Name, ...] = ()
+    key_sets: KeySetsForm | None = None
+    answer: dict[Name, AnswerForm] = Field(min_length=1)
+    compute: dict[Name, Expression] = Field(default_factory=dict)
+    criteria: tuple[CriterionForm, ...] = ()
+    misconceptions: tuple[MisconceptionForm, ...] = ()
+    plots: tuple[PlotForm, ...] = ()
+    fresh_variants: Annotated[int, Field(ge=0, le=64)] = Field(
+        default=8, description="On how many other variants a formula is tried."
+    )
+    examples: tuple[ExampleForm, ...] = ()

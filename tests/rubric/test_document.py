@@ -1,0 +1,712 @@
+"""What the reader of rubric files accepts, what it refuses, and how it says so."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    field_validator,
+    model_validator,
+)
+
+from grader.errors import Place, RubricError, RubricErrors
+from grader.rubric.document import MOST_BYTES, MOST_LEVELS, error_at, read_document, validate
+
+
+def read(text: str) -> Any:
+    return read_document(text, file="q.yaml").data
+
+
+def errors_of(act: Callable[[], Any]) -> list[RubricError]:
+    """Return the mistakes an action is refused for, none if it is done."""
+    try:
+        act()
+    except RubricErrors as refused:
+        return refused.errors
+    return []
+
+
+def refusals(act: Callable[[], Any]) -> list[str]:
+    """Return the messages an action is refused with, one per mistake."""
+    return [str(error) for error in errors_of(act)]
+
+
+def read_refusals(text: str) -> list[str]:
+    return refusals(lambda: read(text))
+
+
+# ---- Scalars ------------------------------------------------------------------------------------
+
+SCALARS = [
+    pytest.param("true", True, id="true"),
+    pytest.param("false", False, id="false"),
+    pytest.param("null", None, id="null"),
+    pytest.param("~", None, id="a tilde"),
+    pytest.param("", None, id="nothing"),
+    pytest.param("0", 0, id="zero"),
+    pytest.param("-12", -12, id="a negative integer"),
+    pytest.param("9" * 18, 10**18 - 1, id="the longest integer"),
+    pytest.param("0.02", 0.02, id="a decimal"),
+    pytest.param("2.", 2.0, id="a decimal without digits after the point"),
+    pytest.param(".5", 0.5, id="a decimal without digits before the point"),
+    pytest.param("-.5", -0.5, id="a negative decimal without digits before the point"),
+    pytest.param("1e-3", 1e-3, id="an exponent"),
+    pytest.param("1e6", 1e6, id="an exponent makes a float"),
+    pytest.param("-2.5E+3", -2500.0, id="a signed exponent"),
+    pytest.param("0e9", 0.0, id="zero with an exponent"),
+    pytest.param("n", "n", id="n is a name"),
+    pytest.param("Y", "Y", id="y is a name"),
+    pytest.param("softmax(k q)", "softmax(k q)", id="a formula"),
+    pytest.param("40 (mu_a + mu_b)", "40 (mu_a + mu_b)", id="a formula that begins with a number"),
+    pytest.param("1/2", "1/2", id="a fraction"),
+    pytest.param("-x", "-x", id="a formula that begins with a minus"),
+    pytest.param("v_1", "v_1", id="an index"),
+    pytest.param("nan", "nan", id="the word nan"),
+    pytest.param("2025-10-20", "2025-10-20", id="a date"),
+    pytest.param("2025-10-20 23:59", "2025-10-20 23:59", id="a date and time"),
+    pytest.param("2025-10-20T23:59:00Z", "2025-10-20T23:59:00Z", id="an ISO date and time"),
+    pytest.param("1.2.3", "1.2.3", id="a version"),
+    pytest.param("'no'", "no", id="a quoted trap"),
+    pytest.param('"0x1F"', "0x1F", id="a quoted hexadecimal number"),
+    pytest.param('"3"', "3", id="a quoted number"),
+    pytest.param("''", "", id="a quoted nothing"),
+    pytest.param("|-\n  1e-3", "1e-3", id="a literal block"),
+    pytest.param(">-\n  yes", "yes", id="a folded block"),
+    pytest.param("\N{GREEK SMALL LETTER MU} \U0001f600", "\u03bc \U0001f600", id="beyond ASCII"),
+]
+
+
+@pytest.mark.parametrize(("written", "meant"), SCALARS)
+def test_a_scalar_means_what_it_says(written: str, meant: Any) -> None:
+    value = read(f"x: {written}\n")["x"]
+
+    assert value == meant
+    assert type(value) is type(meant)
+
+
+TRAPS = [
+    *(pytest.param(word, "true or false", id=word) for word in ("yes", "No", "ON", "off", "True")),
+    pytest.param("NULL", "read it as empty", id="NULL"),
+    pytest.param("1:30", "seconds", id="a sexagesimal"),
+    pytest.param("12:30:45.5", "seconds", id="a long sexagesimal"),
+    pytest.param("010", "extra zeros", id="a leading zero"),
+    pytest.param("-007.5", "extra zeros", id="leading zeros of a decimal"),
+    pytest.param("0x1F", "decimal digits", id="hexadecimal"),
+    pytest.param("0o7", "decimal digits", id="octal"),
+    pytest.param("0b1", "decimal digits", id="binary"),
+    pytest.param("1_000", "no + or _", id="an underscore"),
+    pytest.param("1_0.5", "no + or _", id="an underscore in a decimal"),
+    pytest.param("+5", "no + or _", id="a plus sign"),
+    pytest.param("+.5", "no + or _", id="a plus sign before a decimal"),
+    pytest.param(".nan", "finite", id="not a number"),
+    pytest.param("-.INF", "finite", id="infinity"),
+    pytest.param("1e999", "too large", id="a number that becomes infinite"),
+    pytest.param("1e-999", "too small", id="a number that becomes zero"),
+    pytest.param("1" + "0" * 18, "at most 18 digits", id="an integer too long for a machine"),
+    pytest.param("9" * 5000, "at most 18 digits", id="an integer too long for Python"),
+]
+
+
+@pytest.mark.parametrize(("written", "reason"), TRAPS)
+def test_a_scalar_that_readers_disagree_about_is_refused(written: str, reason: str) -> None:
+    (message,) = read_refusals(f"a:\n- x: {written}\n")
+
+    assert message.startswith("q.yaml:2:6: a.1.x: ")
+    assert reason in message
+
+
+@pytest.mark.parametrize(("written", "reason"), TRAPS)
+def test_a_trap_is_refused_as_a_key_and_inside_brackets(written: str, reason: str) -> None:
+    (as_key,) = read_refusals(f"? {written}\n: 1\n")
+    (inside,) = read_refusals(f"x: [{written}]\n")
+
+    assert reason in as_key
+    assert reason in inside
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_every_float_is_read_as_python_writes_it(value: float) -> None:
+    read_value = read(f"x: {value!r}")["x"]
+
+    assert read_value == value
+    assert math.copysign(1, read_value) == math.copysign(1, value)
+
+
+# ---- Documents ----------------------------------------------------------------------------------
+
+REFUSED = [
+    pytest.param("", "q.yaml:1:1: the file is empty", id="empty"),
+    pytest.param("# only a comment\n", "q.yaml:2:1: the file is empty", id="only a comment"),
+    pytest.param("---\n", "q.yaml:2:1: the file must be a mapping, but it is empty", id="null"),
+    pytest.param("- a\n", "q.yaml:1:1: the file must be a mapping, but it is a list", id="list"),
+    pytest.param(
+        "just text\n", "q.yaml:1:1: the file must be a mapping, but it is text", id="text"
+    ),
+    pytest.param("a: 1\n---\nb: 2\n", "q.yaml:2:1: a file holds one document only", id="two"),
+    pytest.param(
+        "a: 1\nb: {c: 1, c: 2}\n",
+        "q.yaml:2:11: b.c: this key stands already in line 2",
+        id="a duplicate key",
+    ),
+    pytest.param(
+        '30: a\n"30": b\n',
+        "q.yaml:2:1: 30: this key stands already in line 1",
+        id="a number and a text as the same key",
+    ),
+    pytest.param("a: &x 1\n", "q.yaml:1:4: a: anchors (&) are not allowed", id="an anchor"),
+    pytest.param(
+        "a: *x\n", "q.yaml:1:4: a: aliases (*) are not allowed; write it out", id="an alias"
+    ),
+    pytest.param("? *x\n: 1\n", "q.yaml:1:3: a key must be text", id="an alias as a key"),
+    *(
+        pytest.param(
+            f"a: {tagged}\n",
+            "q.yaml:1:4: a: tags (!) are not allowed; text is put in quotes",
+            id=tagged,
+        )
+        for tagged in ("!!python/object/apply:os.system [ls]", "!foo {}", "!!str 3", "! 3", "!!set")
+    ),
+    pytest.param(
+        "!foo a: 1\n",
+        "q.yaml:1:1: a: tags (!) are not allowed; text is put in quotes",
+        id="a tagged key",
+    ),
+    pytest.param(
+        "a: {<<: {b: 1}}\n",
+        "q.yaml:1:5: a.<<: merge keys are not allowed; write it out",
+        id="a merge key",
+    ),
+    pytest.param("true: 1\n", "q.yaml:1:1: true: a key must be text; put it in quotes", id="true"),
+    pytest.param("~: 1\n", "q.yaml:1:1: ~: a key must be text; put it in quotes", id="null key"),
+    pytest.param("? [a]\n: 1\n", "q.yaml:1:3: a key must be text", id="a list as a key"),
+    pytest.param("x: {{n}: 1}\n", "q.yaml:1:5: x: a key must be text", id="a mapping as a key"),
+    pytest.param(
+        "a:\n\tb: 1\n", "q.yaml:2:1: a tab is not allowed here; indent with spaces", id="a tab"
+    ),
+    pytest.param(
+        "\u03bc: \u03bc\na: @x\n",
+        "q.yaml:2:4: a value cannot begin with this character; put the text in quotes",
+        id="a reserved character",
+    ),
+    pytest.param(
+        "title: Part one: keys\n",
+        "q.yaml:1:16: a ':' is not allowed here; if it is part of a text, put the text in quotes",
+        id="a colon in a text",
+    ),
+    pytest.param(
+        'a: "b\nc: d\n',
+        "q.yaml:3:1: found unexpected end of stream, "
+        "while scanning a quoted scalar that begins in line 1",
+        id="a quote left open",
+    ),
+    pytest.param("a: 1\nb: x\0y\n", "q.yaml:2:5: the character U+0000 is not allowed", id="NUL"),
+    pytest.param("a: \x1b[0m\n", "q.yaml:1:4: the character U+001B is not allowed", id="escape"),
+    pytest.param("a: \ud800\n", "q.yaml:1:4: the character U+D800 is not allowed", id="surrogate"),
+    pytest.param("a: \u2028b\n", "q.yaml:1:4: the character U+2028 is not allowed", id="line end"),
+    pytest.param(
+        'a: "x\\0"\n', "q.yaml:1:4: a: the character U+0000 is not allowed", id="an escaped NUL"
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED)
+def test_a_text_outside_the_strict_subset_is_refused(text: str, message: str) -> None:
+    assert read_refusals(text) == [message]
+
+
+def test_all_mistakes_are_told_at_once_in_the_order_of_the_file() -> None:
+    text = "a: &x yes\nb: {c: 010, c: 1}\nd: !t 1\ne: [1\n"
+
+    assert [message.split(": ")[0] for message in read_refusals(text)] == [
+        "q.yaml:1:4",
+        "q.yaml:1:4",
+        "q.yaml:2:8",
+        "q.yaml:2:13",
+        "q.yaml:3:4",
+        "q.yaml:5:1",
+    ]
+
+
+def test_keys_are_text_however_they_look() -> None:
+    assert read('30: "3"\n50.5: "4"\nn: 1\na, b: 2\n"<<": 3\n"no": 4\n') == {
+        "30": "3",
+        "50.5": "4",
+        "n": 1,
+        "a, b": 2,
+        "<<": 3,
+        "no": 4,
+    }
+
+
+def test_a_byte_order_mark_in_front_is_ignored() -> None:
+    document = read_document("\ufeffa: 1\n", file="q.yaml")
+
+    assert document.data == {"a": 1}
+    assert document.keys["a",] == Place("q.yaml", 1, 1)
+
+
+def test_a_document_knows_the_places_of_its_values_and_keys() -> None:
+    document = read_document("id: x\nlevels:\n  - within: 1\n    credit:\n  - 2\n", file="q.yaml")
+
+    assert document.data == {"id": "x", "levels": [{"within": 1, "credit": None}, 2]}
+    assert {path: (place.line, place.column) for path, place in document.places.items()} == {
+        (): (1, 1),
+        ("id",): (1, 5),
+        ("levels",): (3, 3),
+        ("levels", 0): (3, 5),
+        ("levels", 0, "within"): (3, 13),
+        ("levels", 0, "credit"): (4, 12),
+        ("levels", 1): (5, 5),
+    }
+    assert document.keys["levels", 0, "within"] == Place("q.yaml", 3, 5)
+
+
+def test_nesting_is_read_up_to_its_limit() -> None:
+    inner = MOST_LEVELS - 1
+
+    assert read(f"x: {'[' * inner}{']' * inner}")["x"] is not None
+    assert "nested deeper" in read_refusals(f"x: {'[' * (inner + 1)}{']' * (inner + 1)}")[0]
+
+
+def test_a_text_is_read_up_to_its_limit_in_bytes() -> None:
+    assert read("a: " + "x" * (MOST_BYTES - 3))
+    assert "larger than 256 KiB" in read_refusals("a: " + "x" * (MOST_BYTES - 2))[0]
+    assert "larger than 256 KiB" in read_refusals("a: " + "\u03bc" * (MOST_BYTES // 2))[0]
+
+
+BOMBS = [
+    pytest.param(
+        "a0: &a0 [x, x]\n"
+        + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 30)),
+        id="a billion laughs",
+    ),
+    pytest.param("[" * MOST_BYTES, id="nothing but opening brackets"),
+    pytest.param("{a: " * (MOST_BYTES // 4), id="nothing but opening braces"),
+    pytest.param("- " * (MOST_BYTES // 2), id="nothing but dashes"),
+    pytest.param("? " * (MOST_BYTES // 2), id="nothing but question marks"),
+    pytest.param("a: " + "1" * (MOST_BYTES - 3), id="an endless integer"),
+    pytest.param("a: " + "1_" * (MOST_BYTES // 2 - 2), id="an endless trap"),
+    pytest.param("a: " + "1:1" * (MOST_BYTES // 3 - 1), id="an endless near-trap"),
+    pytest.param("a: 0." + "0" * (MOST_BYTES - 5), id="an endless fraction"),
+    pytest.param("a: [" + "&a x, " * (MOST_BYTES // 6 - 1) + "]", id="very many mistakes"),
+]
+
+
+@pytest.mark.parametrize("text", BOMBS)
+def test_a_hostile_text_is_dealt_with_fast(text: str) -> None:
+    started_at = time.process_time()
+    with suppress(RubricErrors):
+        read(text)
+
+    assert time.process_time() - started_at < 3
+
+
+MARKS = [*"abn01e.~#,[]{}'\"\\\n\t\r :", ": ", "- ", "? ", "\n  ", "|\n", ">\n", "---\n", "...\n"]
+TRICKS = ["&x ", "*x", "!t ", "!!str ", "<<", "%YAML 1.1\n", "\\0", "\\UFFFFFFFF", "1e999", "yes"]
+YAML_PIECES = st.sampled_from([*MARKS, *TRICKS])
+ANY_TEXT = st.one_of(
+    st.text(),
+    st.text(st.characters(exclude_categories=[])),
+    st.lists(YAML_PIECES, max_size=30).map("".join),
+    st.lists(YAML_PIECES, max_size=30).map(lambda pieces: "a: " + "".join(pieces)),
+)
+
+
+def is_plain(value: Any) -> bool:
+    match value:
+        case dict():
+            return all(type(key) is str and is_plain(inner) for key, inner in value.items())
+        case list():
+            return all(map(is_plain, value))
+        case float():
+            return math.isfinite(value)
+        case _:
+            return value is None or type(value) in (str, int, bool)
+
+
+def paths(value: Any, path: tuple[str | int, ...] = ()) -> set[tuple[str | int, ...]]:
+    match value:
+        case dict():
+            return {path}.union(*(paths(value[key], (*path, key)) for key in value))
+        case list():
+            return {path}.union(*(paths(inner, (*path, i)) for i, inner in enumerate(value)))
+        case _:
+            return {path}
+
+
+@given(ANY_TEXT)
+def test_any_text_is_read_or_refused_with_places(text: str) -> None:
+    for error in errors_of(lambda: read(text)):
+        assert error.place.line >= 1
+        assert error.place.column >= 1
+
+
+@given(ANY_TEXT)
+def test_what_is_read_is_plain_data_with_all_its_places(text: str) -> None:
+    with suppress(RubricErrors):
+        document = read_document(text, file="q.yaml")
+        assert isinstance(document.data, dict)
+        assert is_plain(document.data)
+        assert set(document.places) == paths(document.data)
+
+
+# ---- Models -------------------------------------------------------------------------------------
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+
+class Level(Model):
+    within: float = Field(gt=0)
+    credit: Decimal = Decimal(1)
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class AtMost(Model):
+    at_most: float
+
+
+class AtLeast(Model):
+    at_least: float
+
+
+class Gaussian(Model):
+    kind: Literal["gaussian"]
+    shape: tuple[str | int, ...] = ()
+
+
+class Uniform(Model):
+    kind: Literal["uniform"]
+    low: float
+    high: float = 1
+
+
+class Orthonormal(Model):
+    orthonormal: tuple[str, str]
+
+
+class Given(Model):
+    given: float
+    gaussian: float = 0
+
+
+def tag_of(value: Any) -> str | None:
+    return next(iter(value), None) if isinstance(value, dict) else None
+
+
+class Question(Model):
+    id: str = Field(pattern=r"^[a-z-]+$")
+    points: Decimal = Field(default=Decimal(1), ge=0)
+    count: int = 1
+    shown: bool = True
+    due: date | None = None
+    colour: Colour = Colour.RED
+    levels: tuple[Level, ...] = Field(default=(), max_length=3)
+    scale: dict[Annotated[str, Field(pattern=r"^[0-9]+$")], str] = {}
+    draw: dict[str, Annotated[Gaussian | Uniform, Field(discriminator="kind")]] = {}
+    short: (
+        Annotated[
+            Annotated[Orthonormal, Tag("orthonormal")] | Annotated[Given, Tag("given")],
+            Discriminator(tag_of),
+        ]
+        | None
+    ) = None
+    earns: float | AtMost | AtLeast = 0
+    size: int | Literal["n", "d"] = 1
+    formula: float | str = 0
+    condition: str = Field(default="", alias="if")
+    limits: tuple[float, float] = (0, 1)
+    nested: list[list[AtMost | AtLeast]] = []
+
+    @field_validator("formula")
+    @classmethod
+    def formula_can_be_read(cls, value: float | str) -> float | str:
+        if value == "a +":
+            raise ValueError("the formula ends too early")
+        return value
+
+    @model_validator(mode="after")
+    def count_is_not_seven(self) -> Question:
+        if self.count == 7:
+            raise ValueError("seven is not a count")
+        return self
+
+
+def check(text: str) -> Question:
+    return validate(read_document(f"id: q\n{text}", file="q.yaml"), Question)
+
+
+def check_refusals(text: str) -> list[str]:
+    return [message.removeprefix("q.yaml:") for message in refusals(lambda: check(text))]
+
+
+def test_a_document_that_fits_becomes_a_frozen_model() -> None:
+    question = check(
+        "points: 0.1\ndue: 2025-10-20\ncolour: blue\nlevels: [{within: 1}, {within: 1e-3}]\n"
+        'scale: {30: "3"}\ndraw: {mu: {kind: gaussian, shape: [n, 4]}}\nif: weights\n'
+        "short: {orthonormal: [n, d]}\nearns: {at_most: 3}\nsize: n\n"
+    )
+
+    assert question.points == Decimal("0.1")
+    assert question.due == date(2025, 10, 20)
+    assert question.colour is Colour.BLUE
+    assert question.levels == (Level(within=1.0), Level(within=1e-3))
+    assert question.scale == {"30": "3"}
+    assert question.draw == {"mu": Gaussian(kind="gaussian", shape=("n", 4))}
+    assert question.short == Orthonormal(orthonormal=("n", "d"))
+    assert question.earns == AtMost(at_most=3)
+
+
+MISFITS = [
+    pytest.param(
+        "levels:\n- {within: 1}\n- {withn: 2}\n",
+        [
+            "4:3: levels.2.within: is missing",
+            "4:4: levels.2.withn: unknown key; did you mean 'within'?",
+        ],
+        id="a misspelt key",
+    ),
+    pytest.param(
+        "levels: [{within: 1, weight: 2}]\n",
+        ["2:22: levels.1.weight: unknown key; known are within, credit"],
+        id="a key like no other",
+    ),
+    pytest.param("iff: x\n", ["2:1: iff: unknown key; did you mean 'if'?"], id="an alias is known"),
+    pytest.param("points: abc\n", ["2:9: points: must be a number, but it is text"], id="d"),
+    pytest.param(
+        "levels: [{within: x}]\n",
+        ["2:19: levels.1.within: must be a number, but it is text"],
+        id="text for a number",
+    ),
+    pytest.param(
+        "levels: [{within: '1'}]\n",
+        ["2:19: levels.1.within: must be a number, but it is text"],
+        id="a quoted number",
+    ),
+    pytest.param(
+        "count: 2.5\n", ["2:8: count: must be a whole number, but it is the number 2.5"], id="int"
+    ),
+    pytest.param(
+        "count: true\n", ["2:8: count: must be a whole number, but it is true"], id="bool"
+    ),
+    pytest.param("if: 3\n", ["2:5: if: must be text, but it is the number 3"], id="text"),
+    pytest.param("if:\n", ["2:4: if: must be text, but it is empty"], id="empty"),
+    pytest.param("shown: x\n", ["2:8: shown: must be true or false, but it is text"], id="boolean"),
+    pytest.param("levels: 3\n", ["2:9: levels: must be a list, but it is the number 3"], id="list"),
+    pytest.param(
+        "levels: [3]\n", ["2:10: levels.1: must be a mapping, but it is the number 3"], id="mapping"
+    ),
+    pytest.param(
+        "scale: []\n", ["2:8: scale: must be a mapping, but it is a list"], id="mapping 2"
+    ),
+    pytest.param(
+        "points: -1\n",
+        ["2:9: points: must be greater than or equal to 0, but it is -1"],
+        id="out of bounds",
+    ),
+    pytest.param(
+        "colour: green\n", ["2:9: colour: must be 'red' or 'blue', but it is 'green'"], id="enum"
+    ),
+    pytest.param(
+        "levels: [{within: 1}, {within: 1}, {within: 1}, {within: 1}]\n",
+        ["2:9: levels: must have at most 3 items, not 4"],
+        id="too many",
+    ),
+    pytest.param(
+        'scale: {ab: "3"}\n',
+        ["2:9: scale.ab: must match pattern '^[0-9]+$', but it is 'ab'"],
+        id="an unfit key of a mapping",
+    ),
+    pytest.param("limits: [1]\n", ["2:9: limits.2: is missing"], id="a list too short"),
+    pytest.param("formula: a +\n", ["2:10: formula: the formula ends too early"], id="own words"),
+    pytest.param("count: 7\n", ["1:1: seven is not a count"], id="a fault of the whole"),
+    pytest.param(
+        "draw: {mu: {kind: gausian}}\n",
+        ["2:19: draw.mu.kind: must be one of 'gaussian', 'uniform', but it is 'gausian'"],
+        id="an unknown tag",
+    ),
+    pytest.param("draw: {mu: {low: 1}}\n", ["2:12: draw.mu.kind: is missing"], id="no tag"),
+    pytest.param(
+        "draw: {mu: x}\n", ["2:12: draw.mu: must be a mapping, but it is text"], id="text"
+    ),
+    pytest.param(
+        "draw: {uniform: {kind: uniform, hihg: 2}}\n",
+        [
+            "2:17: draw.uniform.low: is missing",
+            "2:33: draw.uniform.hihg: unknown key; did you mean 'high'?",
+        ],
+        id="a key called like its tag",
+    ),
+    pytest.param(
+        "short: {orthonormal: [1, n]}\n",
+        ["2:23: short.orthonormal.1: must be text, but it is the number 1"],
+        id="a tag that is a key",
+    ),
+    pytest.param(
+        "short: {given: x, gausian: 2}\n",
+        [
+            "2:16: short.given: must be a number, but it is text",
+            "2:19: short.gausian: unknown key; did you mean 'gaussian'?",
+        ],
+        id="a tag that is a key with other keys",
+    ),
+    pytest.param(
+        "short: {other: 1}\n",
+        ["2:8: short: must be one of 'orthonormal', 'given', but it is 'other'"],
+        id="unknown tag by function",
+    ),
+    pytest.param("short: []\n", ["2:8: short: is of no known kind"], id="no tag by function"),
+    pytest.param(
+        "earns: abc\n",
+        ["2:8: earns: must be a number or a mapping, but it is text"],
+        id="a union of kinds",
+    ),
+    pytest.param(
+        "earns: {at_mots: 3}\n",
+        [
+            "2:8: earns.at_most: is missing",
+            "2:9: earns.at_mots: unknown key; did you mean 'at_most'?",
+        ],
+        id="a union of models with a misspelt key",
+    ),
+    pytest.param(
+        "earns: {at_least: x}\n",
+        ["2:19: earns.at_least: must be a number, but it is text"],
+        id="a union of models with an unfit value",
+    ),
+    pytest.param(
+        "size: m\n",
+        ["2:7: size: must be a whole number or 'n' or 'd', but it is 'm'"],
+        id="a union of kinds and words",
+    ),
+    pytest.param(
+        "nested:\n- [{at_most: 1}]\n- [{at_most: x}, {at_lest: 1}]\n",
+        [
+            "4:14: nested.2.1.at_most: must be a number, but it is text",
+            "4:18: nested.2.2.at_least: is missing",
+            "4:19: nested.2.2.at_lest: unknown key; did you mean 'at_least'?",
+        ],
+        id="unions in lists of lists",
+    ),
+    pytest.param(
+        "due: soon\n",
+        ["2:6: due: must be a valid date in the format YYYY-MM-DD, but it is 'soon'"],
+        id="a date",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "messages"), MISFITS)
+def test_what_does_not_fit_is_told_in_plain_words(text: str, messages: list[str]) -> None:
+    assert check_refusals(text) == messages
+
+
+def test_all_misfits_are_told_at_once_in_the_order_of_the_file() -> None:
+    places = [
+        message.split(": ")[:2]
+        for message in check_refusals("shown: 1\ncuont: 2\nlevels: [{}, 3]\npoints: x\n")
+    ]
+
+    assert places == [
+        ["2:8", "shown"],
+        ["3:1", "cuont"],
+        ["4:10", "levels.1.within"],
+        ["4:14", "levels.2"],
+        ["5:9", "points"],
+    ]
+
+
+def test_a_missing_key_of_the_file_is_told_at_its_beginning() -> None:
+    document = read_document("\ncount: 2\n", file="q.yaml")
+
+    assert refusals(lambda: validate(document, Question)) == ["q.yaml:2:1: id: is missing"]
+
+
+class Rebuilt(Model):
+    inner: Level
+
+    @model_validator(mode="before")
+    @classmethod
+    def wrap(cls, data: Any) -> Any:
+        return {"inner": data}
+
+
+def test_data_that_a_model_rebuilds_are_told_at_the_closest_place() -> None:
+    document = read_document("within: x\n", file="q.yaml")
+
+    assert refusals(lambda: validate(document, Rebuilt)) == [
+        "q.yaml:1:9: within: must be a number, but it is text"
+    ]
+
+
+class WithoutSchema(Model):
+    act: Callable[[], int] | None = None
+
+
+def test_a_model_without_a_schema_has_no_suggestions() -> None:
+    document = read_document("atc: 1\n", file="q.yaml")
+
+    assert refusals(lambda: validate(document, WithoutSchema)) == ["q.yaml:1:1: atc: unknown key"]
+
+
+VALUES = st.recursive(
+    st.sampled_from(["x", "n", "'1'", "1", "-2", "2.5", "true", "", "2025-10-20", "a +"]),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda items: f"[{', '.join(items)}]")
+        | st.dictionaries(
+            st.sampled_from(["kind", "within", "at_most", "gaussian", "int", "30", "AtMost"]),
+            inner,
+            max_size=3,
+        ).map(lambda entries: f"{{{', '.join(f'{key}: {entries[key]}' for key in entries)}}}")
+    ),
+)
+FILES = st.dictionaries(
+    st.sampled_from([*(Question.model_fields.keys() - {"id"}), "if", "unknown"]), VALUES, max_size=5
+).map(lambda entries: "".join(f"{key}: {value}\n" for key, value in entries.items()))
+
+
+@given(FILES)
+def test_any_document_fits_or_is_refused_in_the_order_of_the_file(text: str) -> None:
+    errors = errors_of(lambda: check(text))
+    places = [(error.place.line, error.place.column) for error in errors]
+
+    assert places == sorted(places)
+    assert not any("pydantic" in error.message for error in errors)
+
+
+@pytest.mark.parametrize(
+    ("path", "at_key", "told"),
+    [
+        pytest.param(("a", 1, "b"), False, "q.yaml:3:8: a.2.b: wrong", id="a value"),
+        pytest.param(("a", 1, "b"), True, "q.yaml:3:5: a.2.b: wrong", id="a key"),
+        pytest.param(("a", 1), True, "q.yaml:3:5: a.2: wrong", id="a list entry has no key"),
+        pytest.param(("a", 1, "c", 0), False, "q.yaml:3:5: a.2.c.1: wrong", id="not there"),
+        pytest.param((), False, "q.yaml:1:1: wrong", id="the whole file"),
+    ],
+)
+def test_an_error_points_at_the_closest_known_place(
+    path: tuple[str | int, ...], at_key: bool, told: str
+) -> None:
+    document = read_document("a:\n  - x\n  - b: 1\n", file="q.yaml")
+
+    assert str(error_at(document, path, "wrong", at_key=at_key)) == told
