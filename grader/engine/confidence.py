@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from grader.domain.verdicts import Interval
 
@@ -12,6 +13,7 @@ from grader.domain.verdicts import Interval
 Z = 3.3
 
 
+@lru_cache(maxsize=4096)
 def wilson(passed: int, tried: int, z: float = Z) -> Interval:
     """Wilson's score interval for a share; the whole of [0, 1] where nothing was tried."""
     if tried == 0:

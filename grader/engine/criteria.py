@@ -14,7 +14,7 @@ from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Verdict
 from grader.engine.confidence import Share
 from grader.engine.keysets import GRADING, Source
 from grader.engine.noise import NoiseBank
-from grader.engine.observe import observe, select_rows
+from grader.engine.observe import observe, prepare, select_rows
 from grader.engine.question import Level, Measured, Predicted, Question
 from grader.formula.evaluate import Environment
 
@@ -25,6 +25,9 @@ Array = NDArray[Any]
 SLACK = 1e-9
 #: Answers beyond this are shrunk where they overflow; the softmax is long saturated there.
 LARGEST = 1e100
+
+# So many numbers are worked on at a time: more would leave the cache, fewer would waste calls.
+_NUMBERS_AT_ONCE = 1 << 19
 
 ONE, ZERO = Decimal(1), Decimal(0)
 
@@ -50,6 +53,16 @@ class _Tally:
     tried: NDArray[np.intp]
     median: Array
     finite: NDArray[np.bool_]
+
+    @classmethod
+    def empty(cls, answers: int, levels: int) -> _Tally:
+        """Nothing counted yet."""
+        return cls(
+            np.zeros((answers, levels), dtype=np.intp),
+            np.zeros(answers, dtype=np.intp),
+            np.zeros(answers),
+            np.ones(answers, dtype=bool),
+        )
 
 
 def judge_measured(
@@ -91,7 +104,7 @@ def shrink(environment: Environment, question: Question) -> Environment:
         if isinstance(value, np.ndarray):
             axes = tuple(range(1, value.ndim))
             largest = np.abs(value).max(axis=axes, keepdims=True, initial=1.0)
-            halvings = np.ceil(np.log2(np.maximum(largest / LARGEST, 1.0)))
+            halvings = np.nan_to_num(np.ceil(np.log2(np.maximum(largest / LARGEST, 1.0))))
             values[field.name] = np.ldexp(value, -halvings.astype(np.intc))
     return Environment(values, environment.indices)
 
@@ -104,15 +117,20 @@ def _judge(
     answers: int,
 ) -> list[list[Verdict]]:
     counts = question.key_sets.counts if question.key_sets else (1,)
-    tallies: dict[str, _Tally] = {}
+    nodes = [each.measure for each in criteria]
+    tallies = {each.id: _Tally.empty(answers, len(each.levels)) for each in criteria}
     waiting = np.arange(answers)
     first = 0
     for last in counts:
         rows = environment if len(waiting) == answers else select_rows(environment, waiting)
         source = ground.source(first, last) if question.key_sets else None
-        seen = observe(question, rows, [each.measure for each in criteria], source)
-        for criterion, measured in zip(criteria, seen.values, strict=True):
-            _count(tallies, criterion, measured, seen.kept, waiting, answers)
+        if source is not None and len(waiting) > 1:
+            rows = prepare(question, rows, nodes, source)
+        for part in _parts(len(waiting), (last - first) * _width(question)):
+            few = rows if len(waiting) == 1 else select_rows(rows, part)
+            seen = observe(question, few, nodes, source)
+            for criterion, measured in zip(criteria, seen.values, strict=True):
+                _count(tallies[criterion.id], criterion, measured, seen.kept, waiting[part])
         waiting = np.array(
             [row for row in waiting if _is_open(criteria, tallies, int(row))], dtype=np.intp
         )
@@ -125,32 +143,38 @@ def _judge(
     ]
 
 
+def _parts(answers: int, numbers: int) -> list[slice]:
+    """Cut answers into parts whose arrays stay within the cache."""
+    at_once = max(1, _NUMBERS_AT_ONCE // max(numbers, 1))
+    return [slice(start, start + at_once) for start in range(0, answers, at_once)]
+
+
+def _width(question: Question) -> int:
+    """How many numbers a key set holds for one answer, at the most."""
+    return max((node.shape.size for node in question.compute.values()), default=1)
+
+
 def _count(
-    tallies: dict[str, _Tally],
+    tally: _Tally,
     criterion: Measured,
     measured: Array,
     kept: Array | None,
     rows: NDArray[np.intp],
-    answers: int,
 ) -> None:
     """Add what was measured on further key sets to a criterion's tally."""
-    measured = np.broadcast_to(measured, (len(rows), measured.shape[1]))
+    if len(measured) != len(rows):
+        measured = np.broadcast_to(measured, (len(rows), measured.shape[1]))
     counted = None if kept is None or measured.shape[1] == 1 else kept
-    if criterion.id not in tallies:
-        tallies[criterion.id] = _Tally(
-            np.zeros((answers, len(criterion.levels)), dtype=np.intp),
-            np.zeros(answers, dtype=np.intp),
-            _median(measured, counted),
-            np.ones(answers, dtype=bool),
-        )
-    tally = tallies[criterion.id]
+    is_first = not tally.tried[rows[0]]
+    if is_first:
+        tally.median[rows] = _median(measured, counted)
     for column, level in enumerate(criterion.levels):
         holds = _holds(level, measured)
         if counted is not None:
             holds = holds & counted
-        tally.passed[rows, column] += np.count_nonzero(holds, axis=1)
+        tally.passed[rows, column] += holds.sum(axis=1)
     tally.tried[rows] += measured.shape[1] if counted is None else counted.sum(axis=1)
-    tally.finite[rows] &= np.isfinite(measured).all(axis=1)
+    tally.finite[rows] &= np.isfinite(measured.sum(axis=1))
 
 
 def _holds(level: Level, measured: Array) -> Array:
@@ -193,7 +217,7 @@ def _is_open(criteria: Sequence[Measured], tallies: dict[str, _Tally], row: int)
 
 
 def _open_level(criterion: Measured, tally: _Tally, row: int) -> int | None:
-    """The first level, from the best on, that is neither cleared nor missed before one is cleared."""
+    """The best level that is neither cleared nor missed, unless a better one is cleared."""
     for column, level in enumerate(criterion.levels):
         share = _share(tally, row, column)
         if _clears(level, share):
@@ -205,9 +229,7 @@ def _open_level(criterion: Measured, tally: _Tally, row: int) -> int | None:
 
 def _verdict(criterion: Measured, tally: _Tally, row: int, *, undecided: bool) -> Verdict:
     if not tally.finite[row] or not tally.tried[row]:
-        return Verdict(
-            criterion.id, Outcome.UNGRADABLE, Reason.NOT_FINITE, ZERO, criterion.points
-        )
+        return Verdict(criterion.id, Outcome.UNGRADABLE, Reason.NOT_FINITE, ZERO, criterion.points)
     earned = next(
         (
             column
@@ -259,33 +281,55 @@ def figure(value: float) -> float:
 
 def judge_predicted(
     question: Question,
-    criterion: Predicted,
+    criteria: Sequence[Predicted],
     environment: Environment,
     ground: Ground,
-) -> list[Verdict]:
-    """Compare predicted numbers with what is measured, at every scale of what is used."""
+) -> list[list[Verdict]]:
+    """Compare predicted numbers with what is measured, at every scale of what is used.
+
+    For every answer one verdict for each criterion.
+    """
+    sets = question.key_sets.counts[0] if question.key_sets else 1
+    lines = []
     answers = _count_answers(environment)
-    measured = np.stack(
-        [
-            _expected(question, criterion, _scaled(question, environment, scale), ground)
-            for scale in criterion.scales
-        ]
-    )
-    low, high = measured.min(axis=0), measured.max(axis=0)
-    predicted = environment.values[criterion.id]
-    assert isinstance(predicted, np.ndarray), "a number is never sampled"
-    return [
-        _prediction(criterion, float(predicted[row, 0]), float(low[row]), float(high[row]))
-        for row in range(answers)
-    ]
+    for part in _parts(answers, sets * _width(question)):
+        few = environment if answers == 1 else select_rows(environment, part)
+        measured = _expected(question, criteria, few, ground)
+        lines.extend(
+            [
+                _prediction(
+                    criterion, _number(few, criterion.id, row), measured[criterion.id][:, row]
+                )
+                for criterion in criteria
+            ]
+            for row in range(_count_answers(few))
+        )
+    return lines
+
+
+def _number(environment: Environment, name: str, row: int) -> float:
+    numbers = environment.values[name]
+    assert isinstance(numbers, np.ndarray), "a number is never sampled"
+    return float(numbers[row, 0])
 
 
 def _expected(
-    question: Question, criterion: Predicted, environment: Environment, ground: Ground
-) -> Array:
+    question: Question,
+    criteria: Sequence[Predicted],
+    environment: Environment,
+    ground: Ground,
+) -> dict[str, Array]:
+    """For every criterion what is measured, of shape (scales, answers)."""
+    answers = _count_answers(environment)
     source = ground.source(0, question.key_sets.counts[0]) if question.key_sets else None
-    (values,) = observe(question, environment, [criterion.expected], source).values
-    return np.broadcast_to(values[:, 0], (_count_answers(environment),))
+    found: dict[str, list[Array]] = {criterion.id: [] for criterion in criteria}
+    for scale in sorted({scale for criterion in criteria for scale in criterion.scales}):
+        wanted = [criterion for criterion in criteria if scale in criterion.scales]
+        scaled = _scaled(question, environment, scale)
+        seen = observe(question, scaled, [criterion.expected for criterion in wanted], source)
+        for criterion, values in zip(wanted, seen.values, strict=True):
+            found[criterion.id].append(np.broadcast_to(values[:, 0], (answers,)))
+    return {name: np.stack(values) for name, values in found.items()}
 
 
 def _scaled(question: Question, environment: Environment, scale: float) -> Environment:
@@ -299,11 +343,10 @@ def _scaled(question: Question, environment: Environment, scale: float) -> Envir
     return Environment(values, environment.indices)
 
 
-def _prediction(criterion: Predicted, predicted: float, low: float, high: float) -> Verdict:
-    if not np.isfinite([low, high]).all():
-        return Verdict(
-            criterion.id, Outcome.UNGRADABLE, Reason.NOT_FINITE, ZERO, criterion.points
-        )
+def _prediction(criterion: Predicted, predicted: float, spanned: Array) -> Verdict:
+    low, high = float(spanned.min()), float(spanned.max())
+    if not np.isfinite(spanned).all():
+        return Verdict(criterion.id, Outcome.UNGRADABLE, Reason.NOT_FINITE, ZERO, criterion.points)
     reach = criterion.tolerance * (1 + SLACK)
     is_right = low - reach <= predicted <= high + reach
     return Verdict(

@@ -1,4 +1,4 @@
-"""The functions that only rubrics have: attention, distances between weights, sums over key sets."""
+"""The functions that only rubrics have: attention, distances of weights, sums over key sets."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ Array = NDArray[Any]
 
 
 def _total_variation(first: Array, second: Array, shapes: Sequence[Shape]) -> Array:
-    difference = np.abs(first - second)
+    difference = np.asarray(first - second)
+    np.abs(difference, out=difference)
     return np.asarray(0.5 * difference.sum(axis=-1))
 
 
-def _weights(
-    inputs: Array, keys: Array, queries: Array, shapes: Sequence[Shape] = ()
-) -> Array:
+def _weights(inputs: Array, keys: Array, queries: Array, shapes: Sequence[Shape] = ()) -> Array:
     """Weights of self-attention, one row for each input: softmax over j of (K x_j)^T (Q x_i)."""
     asked = np.matmul(inputs, queries.swapaxes(-1, -2))
     offered = np.matmul(inputs, keys.swapaxes(-1, -2))

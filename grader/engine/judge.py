@@ -14,7 +14,7 @@ from grader.domain.verdicts import Outcome, Reason, Score, Verdict, combine
 from grader.engine.criteria import Ground, judge_measured, judge_predicted
 from grader.engine.misconceptions import Recognised, recognise
 from grader.engine.noise import NoiseBank
-from grader.engine.observe import select_rows, set_up
+from grader.engine.observe import set_up, with_fixed
 from grader.engine.question import Chosen, Measured, Outside, Predicted, Question, Reviewed
 from grader.engine.streams import question_key
 from grader.engine.variants import Variant, draw_variant, stack_variants
@@ -34,8 +34,8 @@ from grader.reading.fields import ArrayField
 
 Array = NDArray[Any]
 
-# So many numbers are worked on at a time: more would leave the cache, fewer would waste calls.
-_NUMBERS_AT_ONCE = 1 << 18
+# So many answers share one product with the noise.
+_AT_ONCE = 128
 
 ONE, ZERO = Decimal(1), Decimal(0)
 
@@ -99,13 +99,14 @@ class Judge:
     secret: bytes
     bank: NoiseBank = field(default_factory=NoiseBank)
     _fresh: tuple[Variant, ...] | None = None
+    _earlier: Judge | None = None
+    ground: Ground = field(init=False)
+    """Where answers are judged."""
 
-    @property
-    def ground(self) -> Ground:
-        """Where answers are judged."""
+    def __post_init__(self) -> None:
         question = self.question
         key = question_key(self.secret, question=question.id, revision=question.revision)
-        return Ground(key, self.bank)
+        self.ground = Ground(key, self.bank)
 
     def variant(self, name: str) -> Variant:
         """The variant of this name; parts that build on each other share it."""
@@ -131,8 +132,8 @@ class Judge:
         if uses is None:
             return None
         if earlier is not None:
-            judge = Judge(uses.question, self.secret, self.bank)
-            (judgement,) = judge.judge([Submission(variant, earlier)], recognising=False)
+            self._earlier = self._earlier or Judge(uses.question, self.secret, self.bank)
+            (judgement,) = self._earlier.judge([Submission(variant, earlier)], recognising=False)
             if judgement.verdict(uses.criterion).credit == ONE:
                 return UsedAnswer(_own_arrays(earlier, variant, uses.reference), is_own=True)
         drawn = stack_variants([variant])
@@ -185,17 +186,18 @@ class Judge:
             misconceptions=recognise(self.question, environment, self.ground, missed),
         )
 
-    def _judge_measured(
-        self, submissions: Sequence[Submission]
-    ) -> list[dict[str, Verdict]]:
+    def _judge_measured(self, submissions: Sequence[Submission]) -> list[dict[str, Verdict]]:
         criteria = [each for each in self.question.criteria if isinstance(each, Measured)]
         if not criteria:
             return [{} for _ in submissions]
         rows = self._rows(submissions)
         results: list[dict[str, Verdict]] = [{} for _ in submissions]
         for chunk in self._chunks(rows):
-            environment = set_up(
-                [row.variant for row in chunk], _stacked([row.arrays for row in chunk])
+            environment = with_fixed(
+                self.question,
+                _environment(chunk),
+                [each.measure for each in criteria],
+                [row.variant for row in chunk],
             )
             lines = judge_measured(self.question, criteria, environment, self.ground)
             for row, line in zip(chunk, lines, strict=True):
@@ -218,7 +220,9 @@ class Judge:
         for numbers in senders.values():
             submission = submissions[numbers[0]]
             rows.extend(
-                _Row(tuple(numbers), variant, _placed(submission, variant, size), Reason.NOT_GENERAL)
+                _Row(
+                    tuple(numbers), variant, _placed(submission, variant, size), Reason.NOT_GENERAL
+                )
                 for variant in self.fresh_variants()
                 for size in _sizes(self._formulas(submission))
             )
@@ -235,32 +239,29 @@ class Judge:
         return formulas if len(formulas) == len(values) else []
 
     def _chunks(self, rows: Sequence[_Row]) -> list[Sequence[_Row]]:
-        size = max((row_size(row.arrays) for row in rows[:1]), default=1)
-        sets = self.question.key_sets.counts[0] if self.question.key_sets else 1
-        at_once = max(1, _NUMBERS_AT_ONCE // (sets * size))
-        return [rows[start : start + at_once] for start in range(0, len(rows), at_once)]
+        """Rows in portions whose products with the noise fit into memory together."""
+        return [rows[start : start + _AT_ONCE] for start in range(0, len(rows), _AT_ONCE)]
 
     def _judge_predicted(self, submissions: Sequence[Submission]) -> list[dict[str, Verdict]]:
         results: list[dict[str, Verdict]] = [{} for _ in submissions]
         criteria = [each for each in self.question.criteria if isinstance(each, Predicted)]
         if not criteria:
             return results
-        for number, submission in enumerate(submissions):
-            environment = self.environment(submission)
-            for criterion in criteria:
-                (verdict,) = judge_predicted(self.question, criterion, environment, self.ground)
-                results[number][criterion.id] = verdict
+        rows = [
+            _Row((number,), each.variant, _placed(each, each.variant, LADDER[0]), None)
+            for number, each in enumerate(submissions)
+        ]
+        for chunk in self._chunks(rows):
+            environment = _environment(chunk)
+            lines = judge_predicted(self.question, criteria, environment, self.ground)
+            for row, line in zip(chunk, lines, strict=True):
+                results[row.submissions[0]] = {verdict.criterion: verdict for verdict in line}
         return results
 
 
 def _sizes(formulas: Sequence[Formula]) -> tuple[float, ...]:
     """The sizes to try: a ladder where a constant is declared large."""
     return LADDER if any(formula.large for formula in formulas) else LADDER[:1]
-
-
-def row_size(arrays: Mapping[str, Array]) -> int:
-    """How many numbers a key set holds for these arrays, roughly: the length of a vector."""
-    return max((array.shape[0] if array.ndim else 1 for array in arrays.values()), default=1)
 
 
 def _placed(submission: Submission, variant: Variant, size: float) -> dict[str, Array]:
@@ -283,16 +284,18 @@ def _placed(submission: Submission, variant: Variant, size: float) -> dict[str, 
 
 def _evaluated(formula: Formula, drawn: Environment, size: float) -> Array:
     try:
-        return evaluate_formula(formula, drawn, large=size)[0]
+        return np.asarray(evaluate_formula(formula, drawn, large=size)[0])
     except FormulaError:
         return np.full(formula.shape.axes, np.nan)
 
 
-def _own_arrays(
-    answer: Answer, variant: Variant, names: Mapping[str, object]
-) -> dict[str, Array]:
+def _own_arrays(answer: Answer, variant: Variant, names: Mapping[str, object]) -> dict[str, Array]:
     placed = _placed(Submission(variant, answer), variant, LADDER[0])
     return {name: placed[name][0] for name in names}
+
+
+def _environment(rows: Sequence[_Row]) -> Environment:
+    return set_up([row.variant for row in rows], _stacked([row.arrays for row in rows]))
 
 
 def _stacked(lines: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
@@ -314,7 +317,9 @@ def _take_worst(known: dict[str, Verdict], line: list[Verdict], reason: Reason |
             )
 
 
-def _judge_other(criterion: Chosen | Reviewed | Outside | Measured | Predicted, answer: Answer) -> Verdict:
+def _judge_other(
+    criterion: Chosen | Reviewed | Outside | Measured | Predicted, answer: Answer
+) -> Verdict:
     value = answer.values.get(criterion.id)
     match criterion:
         case Chosen():
@@ -360,6 +365,3 @@ def _with_needs(question: Question, verdicts: tuple[Verdict, ...]) -> tuple[Verd
             )
         result.append(verdict)
     return tuple(result)
-
-
-__all__ = ["Judge", "Judgement", "Submission", "UsedAnswer", "select_rows"]

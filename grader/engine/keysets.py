@@ -1,20 +1,20 @@
 """Key sets: what an answer is tried on, many times.
 
 Keys that are Gaussian are never built. With `k_i = mu_i + sqrt(alpha) z_i` (and, for a stretched
-key, `+ sqrt(by) zeta mu_i`), `k q = mu q + Z (sqrt(alpha) q)` needs one product with the shared noise.
+key, `+ sqrt(by) zeta mu_i`), `k q = mu q + Z (sqrt(alpha) q)` needs one product with shared noise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grader.engine.noise import NoiseBank, NoiseName
-from grader.formula.evaluate import Environment, Rows, evaluate, take_row, times_column
+from grader.formula.evaluate import Environment, Rows, compute, take_row, times_column
 from grader.formula.tree import Node
 
 Array = NDArray[Any]
@@ -33,7 +33,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class GaussianKeys:
-    """Keys drawn around their means with covariance `variance * I`, one of them perhaps stretched."""
+    """Keys drawn around their means with covariance `variance * I`, one perhaps stretched."""
 
     mean: Node
     variance: Node
@@ -41,8 +41,8 @@ class GaussianKeys:
 
     def sample(self, name: str, source: Source, environment: Environment) -> Rows:
         """The keys of the source's key sets, as a matrix that is never built."""
-        mean = evaluate(self.mean, environment)
-        deviation = np.sqrt(evaluate(self.variance, environment))
+        mean = compute(self.mean, environment)
+        deviation = np.sqrt(compute(self.variance, environment))
         noise = source.normals(name, self.mean.shape.axes)
         if self.stretch is None:
             return SampledKeys(mean, deviation, noise)
@@ -51,7 +51,7 @@ class GaussianKeys:
             deviation,
             noise,
             position=environment.indices[self.stretch.index],
-            stretch=np.sqrt(evaluate(self.stretch.by, environment))
+            stretch=np.sqrt(compute(self.stretch.by, environment))
             * source.normals(f"{name}/stretch", ()),
         )
 
@@ -64,7 +64,7 @@ class InSpan:
 
     def sample(self, name: str, source: Source, environment: Environment) -> Array:
         """One vector for each answer and key set."""
-        basis = evaluate(self.basis, environment)
+        basis = compute(self.basis, environment)
         coefficients = source.normals(name, (self.basis.shape.columns,))
         return times_column(basis, coefficients[None])
 
@@ -136,20 +136,23 @@ class SampledKeys(Rows):
         self.position = position
         self.stretch = stretch
 
-    def times(self, vectors: Array) -> Array:
+    def product(self, vectors: Array) -> Array:
+        """The noise times one vector for each answer, of shape (B, n, S)."""
+        keys, sets, size = self.noise.shape
+        # The deviation goes to the vector first, or a large vector would overflow in the product.
+        small = self.deviation * vectors[:, 0]
+        scores = np.matmul(small, self.noise.reshape(keys * sets, size).T)
+        return np.asarray(scores.reshape(-1, keys, sets))
+
+    def times(self, vectors: Array, product: Array | None = None) -> Array:
         """Keys times one vector for each answer: scores of shape (B, S, n)."""
         if vectors.shape[1] != 1:
             return np.asarray(np.matmul(self.whole(), vectors[..., None])[..., 0])
-        keys, sets, size = self.noise.shape
-        # The deviation goes to the vector first, or a large vector would overflow in the product.
-        small = (self.deviation * vectors[:, 0])
-        scores = np.matmul(small, self.noise.reshape(keys * sets, size).T)
-        scores = scores.reshape(-1, keys, sets)
-        middle = times_column(self.mean, vectors)
-        scores += middle.swapaxes(1, 2)
+        middle = times_column(self.mean, vectors).swapaxes(1, 2)
+        scores = (self.product(vectors) if product is None else product) + middle
         if self.position is not None and self.stretch is not None:
             answers = np.arange(len(scores))
-            shift = take_row(middle.swapaxes(1, 2)[:, None], self.position)[:, 0, 0]
+            shift = take_row(middle[:, None], self.position)[:, 0, 0]
             scores[answers, self.position] += self.stretch * shift[:, None]
         return scores.swapaxes(1, 2)
 
@@ -162,19 +165,43 @@ class SampledKeys(Rows):
             keys = keys + (is_stretched[:, None] * self.stretch)[..., None] * mean
         return np.asarray(keys)
 
+    def row_dot(self, position: int | NDArray[np.intp], vectors: Array) -> Array:
+        """One key times a vector, of shape (B, S)."""
+        if vectors.shape[1] != 1:
+            return np.asarray(np.einsum("...i,...i->...", self.row(position), vectors))
+        middle = np.einsum("...i,...i->...", take_row(self.mean, position), vectors)
+        small = self.deviation * vectors[:, 0]
+        dotted = middle + np.matmul(self.noise[position], small[..., None])[..., 0]
+        if self.position is not None and self.stretch is not None:
+            is_stretched = np.asarray(self.position == position)
+            dotted = dotted + (is_stretched[:, None] * self.stretch) * middle
+        return np.asarray(dotted)
+
     def whole(self) -> Array:
         """All keys, of shape (B, S, n, d)."""
         return np.stack([self.row(position) for position in range(len(self.noise))], axis=2)
 
 
 def sample_key_sets(
-    key_sets: KeySets, environment: Environment, source: Source
+    key_sets: KeySets, wanted: Set[str], environment: Environment, source: Source
 ) -> Environment:
-    """Add the key sets to what is known."""
+    """Add the key sets' wanted quantities to what is known; the caller silences warnings."""
+    values = dict(with_numbers(key_sets, environment).values)
+    known = replace(environment, values=values)
+    for name in wanted:
+        values[name] = key_sets.rules[name].sample(name, source, known)
+    return known
+
+
+def with_numbers(key_sets: KeySets, environment: Environment) -> Environment:
+    """Add the numbers that the draws need, unless they are known already."""
+    missing = {
+        name: node for name, node in key_sets.numbers.items() if name not in environment.values
+    }
+    if not missing:
+        return environment
     values = dict(environment.values)
-    for name, node in key_sets.numbers.items():
-        values[name] = evaluate(node, Environment(values, environment.indices))
-    known = Environment(values, environment.indices)
-    for name, rule in key_sets.rules.items():
-        values[name] = rule.sample(name, source, known)
-    return Environment(values, environment.indices)
+    known = replace(environment, values=values)
+    for name, node in missing.items():
+        values[name] = compute(node, known)
+    return known

@@ -26,35 +26,36 @@ class Recognised:
 
     id: str
     say: str
-    factor: float | None = None
+    factor: float
 
     @property
     def text(self) -> str:
         """What the student is told."""
-        if self.factor is None:
-            return self.say
         return self.say.replace("{t}", f"{self.factor:g}")
 
 
 def recognise(
     question: Question, environment: Environment, ground: Ground, missed: Set[str]
 ) -> tuple[Recognised, ...]:
-    """The misconceptions that a single answer shows, in the rubric's order."""
+    """The misconceptions that a single answer shows, in the rubric's order.
+
+    Each missed criterion is explained once, by the first that fits.
+    """
     found = []
+    unexplained = set(missed)
     for misconception in question.misconceptions:
-        if misconception.about and not missed & set(misconception.about):
+        explains = unexplained & set(misconception.about or missed)
+        if not explains:
             continue
         if misconception.when is not None and not _holds(
             question, misconception, environment, ground
         ):
             continue
-        if not misconception.passes:
-            found.append(Recognised(misconception.id, misconception.say))
-            continue
         factor = _first_passing(question, misconception, environment, ground)
-        if factor is not None:
-            shown = factor if misconception.tries else None
-            found.append(Recognised(misconception.id, misconception.say, shown))
+        if factor is None:
+            continue
+        found.append(Recognised(misconception.id, misconception.say, factor))
+        unexplained -= explains
     return tuple(found)
 
 
@@ -73,7 +74,12 @@ def _holds(
 def _first_passing(
     question: Question, misconception: Misconception, environment: Environment, ground: Ground
 ) -> float | None:
-    """The first factor at which the changed answer earns full credit; 1 where there are no factors."""
+    """The first factor at which the changed answer earns full credit, None where there is none.
+
+    Without anything to change there is nothing to try: the factor is 1.
+    """
+    if not misconception.passes:
+        return 1.0
     tries = misconception.tries or (1.0,)
     factors = np.array(tries)[:, None]
     known = Environment({**environment.values, "t": factors}, environment.indices)
@@ -91,7 +97,8 @@ def _first_passing(
     criteria = [
         each
         for each in question.criteria
-        if isinstance(each, Measured) and (not misconception.about or each.id in misconception.about)
+        if isinstance(each, Measured)
+        and (not misconception.about or each.id in misconception.about)
     ]
     lines = judge_measured(question, criteria, Environment({**values, **changed}, indices), ground)
     for factor, line in zip(tries, lines, strict=True):

@@ -9,7 +9,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,7 @@ BLOCK = 2000
 KEPT_BYTES = 256 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseName:
+class NoiseName(NamedTuple):
     """Which noise is meant: of which question, for which purpose, for which quantity."""
 
     key: bytes
@@ -76,8 +75,7 @@ class NoiseBank:
 def _draw(name: NoiseName, first: int, last: int) -> Array:
     axis = max(len(name.axes) - 1, 0)
     blocks = [
-        _draw_block(name, block)
-        for block in range(first // BLOCK, (last + BLOCK - 1) // BLOCK)
+        _draw_block(name, block) for block in range(first // BLOCK, (last + BLOCK - 1) // BLOCK)
     ]
     joined = np.concatenate(blocks, axis=axis)
     start = first - first // BLOCK * BLOCK

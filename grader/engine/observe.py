@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.engine.keysets import Source, sample_key_sets
-from grader.engine.question import Question
+from grader.engine.keysets import Source, sample_key_sets, with_numbers
+from grader.engine.question import Plan, Question
 from grader.engine.variants import Variant, stack_variants
-from grader.formula.evaluate import Environment, evaluate
-from grader.formula.tree import Node
+from grader.formula.evaluate import Environment, Rows, compute
+from grader.formula.tree import Multiply, Name, Node
 
 Array = NDArray[Any]
 
@@ -42,7 +42,25 @@ def set_up(variants: Sequence[Variant], arrays: Mapping[str, Array]) -> Environm
     return Environment({**drawn.values, **placed}, drawn.indices)
 
 
-def select_rows(environment: Environment, rows: NDArray[np.intp]) -> Environment:
+def with_fixed(
+    question: Question, environment: Environment, nodes: Sequence[Node], variants: Sequence[Variant]
+) -> Environment:
+    """Add what depends on the variants alone, computed once for a single variant."""
+    plan = question.plan(nodes)
+    if len(variants) > 1:
+        return replace(environment, ready=_fixed(plan, environment))
+    known = variants[0].known
+    if id(plan) not in known:
+        known[id(plan)] = _fixed(plan, environment)
+    return replace(environment, ready=known[id(plan)])
+
+
+def _fixed(plan: Plan, environment: Environment) -> dict[int, Array]:
+    with np.errstate(all="ignore"):
+        return {id(node): compute(node, environment) for node in plan.fixed}
+
+
+def select_rows(environment: Environment, rows: NDArray[np.intp] | slice) -> Environment:
     """Some of the answers, with their variants."""
 
     def select(value: Any) -> Any:
@@ -51,6 +69,8 @@ def select_rows(environment: Environment, rows: NDArray[np.intp]) -> Environment
     return Environment(
         {name: select(value) for name, value in environment.values.items()},
         {name: select(index) for name, index in environment.indices.items()},
+        ready={node: select(value) for node, value in environment.ready.items()},
+        products={node: select(value) for node, value in environment.products.items()},
     )
 
 
@@ -61,20 +81,53 @@ def observe(
 
     Values may hold infinities and NaN where an answer overflows; the caller looks.
     """
+    with np.errstate(all="ignore"):
+        return _observe(question, environment, nodes, source)
+
+
+def _observe(
+    question: Question, environment: Environment, nodes: Sequence[Node], source: Source | None
+) -> Observations:
+    plan = question.plan(nodes)
     kept = None
-    if question.key_sets is not None and source is not None:
-        environment = sample_key_sets(question.key_sets, environment, source)
+    if question.key_sets is not None and source is not None and plan.samples:
+        environment = sample_key_sets(question.key_sets, plan.samples, environment, source)
         kept = _kept(question, environment)
     values = dict(environment.values)
     if kept is not None:
         values["left_out"] = 1.0 - kept.mean(axis=1, keepdims=True)
-    known = Environment(values, environment.indices, kept)
-    for name, node in question.needed_for(*nodes):
-        values[name] = evaluate(node, known)
-    return Observations(tuple(evaluate(node, known) for node in nodes), kept)
+    known = replace(environment, values=values, kept=kept, read_once=plan.read_once)
+    for name, node in plan.steps:
+        values[name] = compute(node, known)
+    return Observations(tuple(compute(node, known) for node in nodes), kept)
+
+
+def prepare(
+    question: Question, environment: Environment, nodes: Sequence[Node], source: Source
+) -> Environment:
+    """Take the products with the noise for many answers at once.
+
+    That is one large matrix product instead of many small ones; what follows is better done for
+    few answers at a time, within the cache.
+    """
+    plan = question.plan(nodes)
+    if question.key_sets is None or not plan.products:
+        return environment
+    with np.errstate(all="ignore"):
+        environment = with_numbers(question.key_sets, environment)
+        sampled = sample_key_sets(question.key_sets, plan.samples, environment, source)
+        products = {id(node): _product(node, sampled) for node in plan.products}
+    return replace(environment, products=products)
+
+
+def _product(node: Multiply, environment: Environment) -> Array:
+    assert isinstance(node.left, Name), "a plan's products are those of named keys"
+    keys = environment.values[node.left.name]
+    assert isinstance(keys, Rows), "a plan's products are those of sampled keys"
+    return keys.product(compute(node.right, environment))
 
 
 def _kept(question: Question, environment: Environment) -> Array | None:
     if question.key_sets is None or question.key_sets.keep is None:
         return None
-    return evaluate(question.key_sets.keep, environment)
+    return compute(question.key_sets.keep, environment)

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from enum import Enum
 
 from grader.engine.draws import Draw
 from grader.engine.keysets import KeySets
-from grader.formula.tree import Node, names_in
+from grader.formula.tree import (
+    Add,
+    Member,
+    Multiply,
+    Name,
+    Node,
+    Product,
+    UnitVector,
+    has_bound_index,
+    names_in,
+    walk,
+)
 from grader.reading.fields import Field
 
 
@@ -135,11 +148,19 @@ class Uses:
     reference: Mapping[str, Node]
 
 
+class PlotKind(Enum):
+    """The kinds of pictures."""
+
+    WEIGHTS = "weights"
+    PLANE = "plane"
+    COMPARE = "compare"
+
+
 @dataclass(frozen=True, slots=True)
 class Plot:
     """A picture of what the answer does: its kind and the values it shows."""
 
-    kind: str
+    kind: PlotKind
     title: str
     values: tuple[Node, ...]
     labels: tuple[str, ...] = ()
@@ -160,6 +181,9 @@ class Question:
     uses: Uses | None = None
     plots: tuple[Plot, ...] = ()
     fresh_variants: int = 8
+    _plans: dict[tuple[int, ...], Plan] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def criterion(self, wanted: str) -> Criterion:
         """The criterion of this id; KeyError where there is none."""
@@ -168,12 +192,82 @@ class Question:
                 return criterion
         raise KeyError(wanted)
 
-    def needed_for(self, *nodes: Node) -> list[tuple[str, Node]]:
-        """What must be computed, in order, before these can be."""
-        wanted = set().union(*(names_in(node) for node in nodes)) if nodes else set()
-        needed = []
-        for name, node in reversed(self.compute.items()):
-            if name in wanted:
-                needed.append((name, node))
-                wanted |= names_in(node)
-        return needed[::-1]
+    def plan(self, nodes: Sequence[Node]) -> Plan:
+        """What must be sampled and computed before these nodes can be; made once and kept."""
+        known = tuple(id(node) for node in nodes)
+        if known not in self._plans:
+            self._plans[known] = _make_plan(self, nodes)
+        return self._plans[known]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The way to some nodes' values.
+
+    `samples` are the key sets' quantities that are needed; `products` those products of keys with
+    unsampled vectors that can be taken for many answers at once; `fixed` what depends on the
+    variant alone; `steps` are the quantities to compute, in order, and `read_once` those of them
+    that are read in one place only.
+    """
+
+    samples: frozenset[str]
+    steps: tuple[tuple[str, Node], ...]
+    products: tuple[Multiply, ...]
+    fixed: tuple[Node, ...]
+    read_once: frozenset[str]
+
+
+def _make_plan(question: Question, nodes: Sequence[Node]) -> Plan:
+    wanted = set().union(*(names_in(node) for node in nodes)) if nodes else set()
+    steps = []
+    for name, node in reversed(list(question.compute.items())):
+        if name in wanted:
+            steps.append((name, node))
+            wanted |= names_in(node)
+    roots = [*(node for _, node in steps), *nodes]
+    drawn = frozenset(name for draw in question.draws for name in draw.names)
+    fixed = tuple(each for root in roots for each in _fixed_parts(root, drawn))
+    read = Counter(
+        each.name for root in roots for each in walk(root) if isinstance(each, Name)
+    ) + Counter(
+        each.family.source for root in roots for each in walk(root) if isinstance(each, Member)
+    )
+    # Only what is computed anew each time may be overwritten, not what is kept with the variant.
+    once = frozenset(
+        name
+        for name, node in steps
+        if read[name] == 1 and isinstance(node, Multiply | Add) and not names_in(node) <= drawn
+    )
+    key_sets = question.key_sets
+    if key_sets is None:
+        return Plan(frozenset(), tuple(steps[::-1]), (), fixed, once)
+    if key_sets.keep is not None and wanted & {*key_sets.rules, "left_out"}:
+        wanted |= names_in(key_sets.keep)
+    products = tuple(
+        each
+        for root in roots
+        for each in walk(root)
+        if isinstance(each, Multiply) and _is_early(question, each)
+    )
+    return Plan(frozenset(wanted & set(key_sets.rules)), tuple(steps[::-1]), products, fixed, once)
+
+
+def _fixed_parts(node: Node, drawn: frozenset[str]) -> Iterator[Node]:
+    """The largest parts of a tree that depend on the variant alone and are worth keeping."""
+    if names_in(node) <= drawn and not has_bound_index(node):
+        if any(True for _ in node.children()) or isinstance(node, UnitVector):
+            yield node
+        return
+    for child in node.children():
+        yield from _fixed_parts(child, drawn)
+
+
+def _is_early(question: Question, node: Multiply) -> bool:
+    """Whether a product is one of sampled keys with something that no key set changes."""
+    match node:
+        case Multiply(left=Name(name=name), product=Product.MATRIX_COLUMN):
+            assert question.key_sets is not None, "the caller looked"
+            known = {*question.key_sets.rules, *question.compute}
+            return name in question.key_sets.rules and not names_in(node.right) & known
+        case _:
+            return False

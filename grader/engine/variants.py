@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,17 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What was drawn for one student; indices count from zero."""
+    """What was drawn for one student; indices count from zero.
+
+    `known` keeps what a question has computed from it, so that the next attempt need not.
+    """
 
     id: str
     values: Mapping[str, Array]
     indices: Mapping[str, int]
+    known: dict[int, Mapping[int, Array]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
 
 def draw_variant(draws: Sequence[Draw], *, key: bytes, variant: str) -> Variant:
@@ -52,6 +58,9 @@ def stack_variants(variants: Sequence[Variant]) -> Environment:
             {name: np.array([index]) for name, index in first.indices.items()},
         )
     return Environment(
-        {name: np.stack([each.values[name] for each in variants])[:, None] for name in first.values},
+        {
+            name: np.stack([each.values[name] for each in variants])[:, None]
+            for name in first.values
+        },
         {name: np.array([each.indices[name] for each in variants]) for name in first.indices},
     )

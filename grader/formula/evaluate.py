@@ -5,9 +5,9 @@ Every array carries two leading axes, (answers, key sets), each of full length o
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, assert_never
 
 import numpy as np
@@ -20,32 +20,50 @@ from grader.formula import tree as t
 Array = NDArray[Any]
 
 
-class Rows(ABC):
+class Rows:
     """A matrix that is never built: it can be multiplied and can give single rows.
 
     Sampled key sets are of this kind, because building them costs far more than using them.
     """
 
-    @abstractmethod
-    def times(self, vectors: Array) -> Array:
-        """The matrix times a column, for every answer and key set."""
+    __slots__ = ()
 
-    @abstractmethod
+    def product(self, vectors: Array) -> Array:
+        """The costly part of `times`, which can be taken for many answers beforehand."""
+        raise NotImplementedError
+
+    def times(self, vectors: Array, product: Array | None = None) -> Array:
+        """The matrix times a column, for every answer and key set."""
+        raise NotImplementedError
+
     def row(self, position: int | NDArray[np.intp]) -> Array:
         """One row, or for every answer its own."""
+        raise NotImplementedError
 
-    @abstractmethod
+    def row_dot(self, position: int | NDArray[np.intp], vectors: Array) -> Array:
+        """One row, or for every answer its own, times a vector."""
+        raise NotImplementedError
+
     def whole(self) -> Array:
         """The matrix itself, built after all."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The values of all names: arrays, and drawn indices with one entry for each answer."""
+    """The values of all names: arrays, and drawn indices with one entry for each answer.
+
+    `kept` marks the key sets that count. `ready` holds the values of nodes that were computed
+    before, by the node's identity, and `products` the costly part of products with `Rows`.
+    `read_once` names values that may be overwritten when they are read.
+    """
 
     values: Mapping[str, Array | Rows]
     indices: Mapping[str, NDArray[np.intp]] = field(default_factory=dict)
     kept: Array | None = None
+    ready: Mapping[int, Array] = field(default_factory=dict)
+    products: Mapping[int, Array] = field(default_factory=dict)
+    read_once: frozenset[str] = frozenset()
 
     @classmethod
     def empty(cls) -> Environment:
@@ -53,10 +71,15 @@ class Environment:
         return cls({})
 
 
+def compute(node: t.Node, environment: Environment) -> Array:
+    """The value of a node, as `evaluate`, for callers that silence NumPy's warnings themselves."""
+    return _Evaluation(environment).value(node)
+
+
 def evaluate(node: t.Node, environment: Environment) -> Array:
     """The value of a node, of shape (answers, key sets, …); may hold infinities and NaN."""
     with np.errstate(all="ignore"):
-        return _Evaluation(environment).value(node)
+        return compute(node, environment)
 
 
 def evaluate_finite(node: t.Node, environment: Environment) -> Array:
@@ -84,58 +107,60 @@ class _Evaluation:
 
     def value(self, node: t.Node) -> Array:
         """The value of a node as an array."""
-        result = self._value(node)
-        return result.whole() if isinstance(result, Rows) else result
+        ready = self.environment.ready.get(id(node))
+        if ready is not None:
+            return ready
+        result = _WAYS[type(node)](self, node)
+        return result if type(result) is np.ndarray else _built(result)
 
-    def _value(self, node: t.Node) -> Any:
-        match node:
-            case t.Name():
-                return self.environment.values[node.name]
-            case t.Multiply():
-                return self._multiply(node)
-            case t.Member():
-                return self._member(node)
-            case t.Number():
-                return np.full((1, 1), node.value)
-            case t.Call():
-                return self._call(node)
-            case t.Add():
-                left, right = self.value(node.left), self.value(node.right)
-                return left + right if node.sign == 1 else left - right
-            case t.Negate():
-                return -self.value(node.operand)
-            case t.Transpose():
-                value = self.value(node.operand)
-                return value.swapaxes(-1, -2) if node.shape.kind is Kind.MATRIX else value
-            case t.Divide():
-                return self.value(node.left) / _spread(self.value(node.right), node.shape)
-            case t.Power():
-                return np.power(self.value(node.base), self.value(node.exponent))
-            case t.Series():
-                return self._series(node)
-            case t.Stack():
-                return self._stack(node)
-            case t.Identity():
-                return np.eye(node.shape.rows)[None, None]
-            case t.UnitVector():
-                position = np.atleast_1d(self._position(node.index))
-                return (np.arange(node.shape.rows) == position[:, None])[:, None].astype(float)
-            case t.SizedCall():
-                return node.function.compute(*node.sizes)
-            case t.MatrixPower():
-                return self._matrix_power(node)
-            case t.Compare():
-                return self._compare(node)
-            case t.Both():
-                return self.value(node.left) & self.value(node.right)
-            case _:
-                raise AssertionError(f"no way to compute {type(node).__name__}")
+    def _lazy(self, node: t.Node) -> Array | Rows:
+        """The value of a node, which may be a matrix that is never built."""
+        return _WAYS[type(node)](self, node)
+
+    def _name(self, node: t.Name) -> Array | Rows:
+        return self.environment.values[node.name]
+
+    def _number(self, node: t.Number) -> Array:
+        return _constant(node.value)
+
+    def _add(self, node: t.Add) -> Array:
+        left, right = self.value(node.left), self.value(node.right)
+        return np.asarray(left + right if node.sign == 1 else left - right)
+
+    def _negate(self, node: t.Negate) -> Array:
+        return np.asarray(-self.value(node.operand))
+
+    def _transpose(self, node: t.Transpose) -> Array:
+        value = self.value(node.operand)
+        return value.swapaxes(-1, -2) if node.shape.kind is Kind.MATRIX else value
+
+    def _divide(self, node: t.Divide) -> Array:
+        return np.asarray(self.value(node.left) / _spread(self.value(node.right), node.shape))
+
+    def _power(self, node: t.Power) -> Array:
+        return np.asarray(np.power(self.value(node.base), self.value(node.exponent)))
+
+    def _identity(self, node: t.Identity) -> Array:
+        return np.eye(node.shape.rows)[None, None]
+
+    def _unit_vector(self, node: t.UnitVector) -> Array:
+        position = np.atleast_1d(self._position(node.index))
+        return np.asarray(np.arange(node.shape.rows) == position[:, None], dtype=float)[:, None]
+
+    def _sized_call(self, node: t.SizedCall) -> Array:
+        return node.function.compute(*node.sizes)
+
+    def _both(self, node: t.Both) -> Array:
+        return np.asarray(self.value(node.left) & self.value(node.right))
 
     def _multiply(self, node: t.Multiply) -> Array:
-        left = self._value(node.left)
+        if node.product is t.Product.DOT and (dotted := self._row_dot(node)) is not None:
+            return dotted
+        left = self._lazy(node.left)
         if isinstance(left, Rows):
             if node.product is t.Product.MATRIX_COLUMN:
-                return left.times(self.value(node.right))
+                product = self.environment.products.get(id(node))
+                return left.times(self.value(node.right), product)
             left = left.whole()
         right = self.value(node.right)
         match node.product:
@@ -144,7 +169,7 @@ class _Evaluation:
                     return np.asarray(_spread(left, node.shape) * right)
                 return np.asarray(left * _spread(right, node.shape))
             case t.Product.DOT:
-                return np.einsum("...i,...i->...", left, right)
+                return np.asarray(np.einsum("...i,...i->...", left, right))
             case t.Product.OUTER:
                 return np.asarray(left[..., :, None] * right[..., None, :])
             case t.Product.MATRIX_COLUMN:
@@ -155,6 +180,15 @@ class _Evaluation:
                 return np.asarray(np.matmul(left, right))
             case _:
                 assert_never(node.product)
+
+    def _row_dot(self, node: t.Multiply) -> Array | None:
+        """A vector's product with one row of a matrix that is never built; None for others."""
+        match node.right:
+            case t.Member(family=family, position=position):
+                source = self.environment.values[family.source]
+                if isinstance(source, Rows):
+                    return source.row_dot(self._position(position), self.value(node.left))
+        return None
 
     def _member(self, node: t.Member) -> Array:
         source = self.environment.values[node.family.source]
@@ -174,10 +208,24 @@ class _Evaluation:
 
     def _call(self, node: t.Call) -> Array:
         values = [self.value(argument) for argument in node.arguments]
-        shapes = [argument.shape for argument in node.arguments]
         if node.function.over_key_sets:
-            return node.function.compute(*values, shapes=shapes, kept=self.environment.kept)
-        return node.function.compute(*values, shapes=shapes)
+            return node.function.compute(*values, shapes=node.shapes, kept=self.environment.kept)
+        if node.function.reuses:
+            spare = self._is_spare(node.arguments[0])
+            return node.function.compute(*values, shapes=node.shapes, spare=spare)
+        return node.function.compute(*values, shapes=node.shapes)
+
+    def _is_spare(self, node: t.Node) -> bool:
+        """Whether a value is needed nowhere else: it was just computed, or is read only once."""
+        if id(node) in self.environment.ready:
+            return False
+        match node:
+            case t.Name(name=name):
+                return name in self.environment.read_once
+            case t.Multiply() | t.Add():
+                return True
+            case _:
+                return False
 
     def _series(self, node: t.Series) -> Array:
         total: Array | None = None
@@ -196,10 +244,10 @@ class _Evaluation:
         """For every answer, whether this term belongs to the sum; None where it always does."""
         if node.included is not None:
             chosen = [np.atleast_1d(self._position(place)) == position for place in node.included]
-            return np.any(np.broadcast_arrays(*chosen), axis=0)
+            return np.asarray(np.any(np.broadcast_arrays(*chosen), axis=0))
         if node.excluded:
             left_out = [np.atleast_1d(self._position(place)) == position for place in node.excluded]
-            return ~np.any(np.broadcast_arrays(*left_out), axis=0)
+            return np.asarray(~np.any(np.broadcast_arrays(*left_out), axis=0))
         return None
 
     def _stack(self, node: t.Stack) -> Array:
@@ -226,9 +274,45 @@ class _Evaluation:
                 return np.asarray(left >= right)
 
 
+@lru_cache(maxsize=4096)
+def _constant(value: float) -> Array:
+    array = np.full((1, 1), value)
+    array.flags.writeable = False
+    return array
+
+
 def _spread(number: Array, shape: Shape) -> Array:
     """Give a number as many axes as the value it meets."""
+    if not shape.axes:
+        return number
     return number.reshape(*number.shape, *[1] * len(shape.axes))
+
+
+def _built(value: Array | Rows) -> Array:
+    return value.whole() if isinstance(value, Rows) else np.asarray(value)
+
+
+#: How each kind of node is computed.
+_WAYS: dict[type[t.Node], Callable[[_Evaluation, Any], Array | Rows]] = {
+    t.Name: _Evaluation._name,
+    t.Number: _Evaluation._number,
+    t.Identity: _Evaluation._identity,
+    t.Member: _Evaluation._member,
+    t.Negate: _Evaluation._negate,
+    t.Transpose: _Evaluation._transpose,
+    t.Add: _Evaluation._add,
+    t.Multiply: _Evaluation._multiply,
+    t.Divide: _Evaluation._divide,
+    t.Power: _Evaluation._power,
+    t.MatrixPower: _Evaluation._matrix_power,
+    t.Call: _Evaluation._call,
+    t.SizedCall: _Evaluation._sized_call,
+    t.UnitVector: _Evaluation._unit_vector,
+    t.Stack: _Evaluation._stack,
+    t.Series: _Evaluation._series,
+    t.Compare: _Evaluation._compare,
+    t.Both: _Evaluation._both,
+}
 
 
 def take_row(matrices: Array, position: int | NDArray[np.intp]) -> Array:
@@ -242,7 +326,7 @@ def take_row(matrices: Array, position: int | NDArray[np.intp]) -> Array:
 
 
 def times_column(matrices: Array, columns: Array) -> Array:
-    """Matrices times columns; one matrix product per answer where the matrix is one for all key sets."""
+    """Matrices times columns: one product per answer where all key sets share the matrix."""
     if matrices.shape[1] == 1:
         return np.asarray(np.matmul(columns, matrices[:, 0].swapaxes(-1, -2)))
     return np.asarray(np.matmul(matrices, columns[..., None])[..., 0])

@@ -30,7 +30,9 @@ class Function:
 
     ``sizes`` marks functions whose arguments are sizes known beforehand, such as ``zeros(n, d)``;
     ``index`` those whose argument is an index, such as ``unit(a)``; ``over_key_sets`` those that
-    gather all key sets into one number and therefore take the mask of those that count.
+    gather all key sets into one number and therefore take the mask of those that count;
+    ``reuses`` those that can write into their first argument when nobody needs it any more, which
+    spares the memory a large array.
     """
 
     arguments: tuple[int, int]
@@ -39,6 +41,7 @@ class Function:
     sizes: bool = False
     index: bool = False
     over_key_sets: bool = False
+    reuses: bool = False
 
 
 def last_axes(shape: Shape) -> tuple[int, ...]:
@@ -46,24 +49,27 @@ def last_axes(shape: Shape) -> tuple[int, ...]:
     return tuple(range(-len(shape.axes), 0))
 
 
-def softmax(scores: Array) -> Array:
-    """Softmax over the last axis; the largest score is taken away first, so nothing overflows."""
-    shifted = scores - scores.max(axis=-1, keepdims=True)
-    np.exp(shifted, out=shifted)
-    shifted /= shifted.sum(axis=-1, keepdims=True)
-    return shifted
+def softmax(scores: Array, *, spare: bool = False) -> Array:
+    """Softmax over the last axis; the largest score is taken away first, so nothing overflows.
+
+    With `spare` the scores are overwritten.
+    """
+    largest = scores.max(axis=-1, keepdims=True)
+    weights = np.subtract(scores, largest, out=scores if spare else None)
+    np.exp(weights, out=weights)
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return np.asarray(weights)
 
 
 def length(vectors: Array) -> Array:
     """Euclidean length over the last axis, safe from overflow and from underflow."""
     squares = np.einsum("...i,...i->...", vectors, vectors)
-    unsafe = ~((squares > 1e-200) & (squares < 1e300))
-    if unsafe.any():
-        largest = np.abs(vectors).max(axis=-1)
-        scale = np.where(largest > 0, largest, 1.0)
-        scaled = vectors / scale[..., None]
-        return np.asarray(scale * np.sqrt(np.einsum("...i,...i->...", scaled, scaled)))
-    return np.asarray(np.sqrt(squares))
+    if squares.size and squares.min() > 1e-200 and squares.max() < 1e300:
+        return np.asarray(np.sqrt(squares))
+    largest = np.abs(vectors).max(axis=-1)
+    scale = np.where(largest > 0, largest, 1.0)
+    scaled = vectors / scale[..., None]
+    return np.asarray(scale * np.sqrt(np.einsum("...i,...i->...", scaled, scaled)))
 
 
 def sigmoid(values: Array) -> Array:
@@ -168,8 +174,12 @@ def _norm(values: Array, *, shapes: Sequence[Shape]) -> Array:
     return length(_flat(values, shapes[0]))
 
 
-def _distance(first: Array, second: Array, *, shapes: Sequence[Shape]) -> Array:
-    return length(_flat(first - second, shapes[0]))
+def _distance(
+    first: Array, second: Array, *, shapes: Sequence[Shape], spare: bool = False
+) -> Array:
+    holds_all = spare and first.shape == np.broadcast_shapes(first.shape, second.shape)
+    difference = np.subtract(first, second, out=first if holds_all else None)
+    return length(_flat(difference, shapes[0]))
 
 
 def _inverse(values: Array, *, shapes: Sequence[Shape]) -> Array:
@@ -202,9 +212,7 @@ def _identity(*sizes: int) -> Array:
 
 _LOGARITHM = _elementwise(np.log)
 _IDENTITY = Function((1, 1), lambda shapes: shapes[0], _identity, sizes=True)
-_DOT = Function(
-    (2, 2), _two_columns, lambda x, y, shapes: np.einsum("...i,...i->...", x, y)
-)
+_DOT = Function((2, 2), _two_columns, lambda x, y, shapes: np.einsum("...i,...i->...", x, y))
 
 #: What everybody may use, students and authors.
 CORE: Mapping[str, Function] = MappingProxyType(
@@ -216,14 +224,17 @@ CORE: Mapping[str, Function] = MappingProxyType(
         "abs": _elementwise(np.abs),
         "tanh": _elementwise(np.tanh),
         "sigmoid": _elementwise(sigmoid),
-        "softmax": Function((1, 1), _vector, lambda values, shapes: softmax(values)),
+        "softmax": Function(
+            (1, 1),
+            _vector,
+            lambda values, shapes, spare: softmax(values, spare=spare),
+            reuses=True,
+        ),
         "norm": Function((1, 1), _number_of_one, _norm),
         "dot": _DOT,
         "inner": _DOT,
-        "outer": Function(
-            (2, 2), _outer, lambda x, y, shapes: x[..., :, None] * y[..., None, :]
-        ),
-        "distance": Function((2, 2), _two_alike, _distance),
+        "outer": Function((2, 2), _outer, lambda x, y, shapes: x[..., :, None] * y[..., None, :]),
+        "distance": Function((2, 2), _two_alike, _distance, reuses=True),
         "sum": Function(
             (1, 1),
             _number_of_one,

@@ -11,9 +11,10 @@ import unicodedata
 from grader.errors import FormulaError
 
 _GREEK_NAMES = (
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho "
-    "sigma tau upsilon phi chi psi omega"
-).split()
+    *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"),
+    *("iota", "kappa", "lambda", "mu", "nu", "xi", "omicron", "pi"),
+    *("rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega"),
+)
 
 #: Greek letters by character. The two forms of epsilon, theta, sigma and phi are one letter each.
 GREEK = {
@@ -30,7 +31,9 @@ COMMAND_NAMES = {
     "Gamma": "Gamma",
 }  # fmt: skip
 
-SUBSCRIPT_LETTERS = dict(zip("₀₁₂₃₄₅₆₇₈₉ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", "0123456789aehijklmnoprstuvx", strict=True))
+SUBSCRIPT_LETTERS = dict(
+    zip("₀₁₂₃₄₅₆₇₈₉ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", "0123456789aehijklmnoprstuvx", strict=True)
+)
 SUPERSCRIPT_DIGITS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True))
 
 #: Signs of one meaning: the token they are, and the sign that stands for all of them.
@@ -112,6 +115,4 @@ def closing_brace(text: str, opening: int) -> int:
         if depth == 0:
             return position
         position += 1
-    raise FormulaError(
-        "This brace is never closed.", column=opening + 1, code="formula.brackets"
-    )
+    raise FormulaError("This brace is never closed.", column=opening + 1, code="formula.brackets")

@@ -96,7 +96,7 @@ def _read_tree(text: str, scope: Scope) -> Node:
         raise FormulaError("There is no formula here.", code="formula.empty")
     tokens = list(lex(text, scope))
     try:
-        parsed: Any = _parser().parse(tokens)  # type: ignore[arg-type] # Tokens, not text.
+        parsed: Any = _parser().parse(tokens)
     except UnexpectedInput as error:
         raise _syntax_error(error, text) from None
     tree = assign_shapes(parsed, text=text, scope=scope)
@@ -121,13 +121,14 @@ def _parser() -> Lark:
 
 
 def _without_left_side(text: str, named: str) -> str:
-    """Drop a leading `q =`; also `q_1 =` for a field called q1."""
-    letters = re.escape(named)
-    if match := re.fullmatch(r"([A-Za-z]+)(\d+)", named):
-        letters = rf"{match[1]}_?\{{?{match[2]}\}}?"
+    """Drop a leading `q =`; also `q_1 =` for a field called q1, and `c_2 ≈` for c_2_plus_d."""
     if not named:
         return text
-    match = re.match(rf"\s*{letters}\s*(?:\^\{{?\*\}}?)?\s*(?::=|=|≈|\\approx)", text)
+    base = re.match(r"[A-Za-z]+", named)
+    letters = base[0] if base else named
+    match = re.match(
+        rf"\s*{letters}(?:_?\{{?\w+\}}?)?\s*(?:\^\{{?\*\}}?)?\s*(?::=|=|≈|\\approx)", text
+    )
     return " " * match.end() + text[match.end() :] if match else text
 
 
@@ -234,6 +235,3 @@ def _syntax_error(error: UnexpectedInput, text: str) -> FormulaError:
         hint="Comparisons are not part of an answer." if token.type == "COMPARE" else "",
         code="formula.syntax",
     )
-
-
-

@@ -24,7 +24,9 @@ class Header:
 
 
 _BOUND = re.compile(r"(?:\\sum|∑|sum)\s*_\s*\{?\s*([A-Za-z])")
-_UNEQUAL = re.compile(r"\\neq?(?![A-Za-z])|≠|!=|<>|\\notin(?![A-Za-z])|\\not\s*\\in|∉|not\s+in|\\not\s*=")
+_UNEQUAL = re.compile(
+    r"\\neq?(?![A-Za-z])|≠|!=|<>|\\notin(?![A-Za-z])|\\not\s*\\in|∉|not\s+in|\\not\s*="
+)
 _MEMBER_OF = re.compile(r"\\in(?![A-Za-z])|∈|\bin\b")
 _HEAD = re.compile(r"\s*([A-Za-z])\s*(.*)", re.DOTALL)
 

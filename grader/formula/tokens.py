@@ -283,16 +283,16 @@ class Lexer:
         family = self.scope.families.get(name)
         if family is None:
             return False
-        return label in family.labels or label in self.bound or (family.numbered and label.isdigit())
+        return (
+            label in family.labels or label in self.bound or (family.numbered and label.isdigit())
+        )
 
     def _take_function(self, name: str, end: int) -> None:
         rest = self.text[end:].lstrip(" ")
         self._add("CALL" if rest.startswith("(") else "FUNCTION", name, end)
 
     def _error(self, message: str, length: int = 1, *, code: str, hint: str = "") -> FormulaError:
-        return FormulaError(
-            message, column=self.position + 1, length=length, code=code, hint=hint
-        )
+        return FormulaError(message, column=self.position + 1, length=length, code=code, hint=hint)
 
     def _unknown(self, name: str) -> FormulaError:
         known = sorted({*self.scope.names(), *self.scope.members(), "I"})

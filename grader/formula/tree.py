@@ -39,7 +39,12 @@ class Node:
 
     def children(self) -> Iterator[Node]:
         """The nodes directly below this one."""
-        yield from ()
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            if isinstance(value, Node):
+                yield value
+            elif isinstance(value, tuple):
+                yield from (each for each in value if isinstance(each, Node))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,18 +86,12 @@ class Negate(Node):
 
     operand: Node
 
-    def children(self) -> Iterator[Node]:
-        yield self.operand
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transpose(Node):
     """The transpose of a value."""
 
     operand: Node
-
-    def children(self) -> Iterator[Node]:
-        yield self.operand
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +102,6 @@ class Add(Node):
     right: Node
     sign: int
 
-    def children(self) -> Iterator[Node]:
-        yield self.left
-        yield self.right
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Multiply(Node):
@@ -116,10 +111,6 @@ class Multiply(Node):
     right: Node
     product: Product
 
-    def children(self) -> Iterator[Node]:
-        yield self.left
-        yield self.right
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Divide(Node):
@@ -127,10 +118,6 @@ class Divide(Node):
 
     left: Node
     right: Node
-
-    def children(self) -> Iterator[Node]:
-        yield self.left
-        yield self.right
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +127,6 @@ class Power(Node):
     base: Node
     exponent: Node
 
-    def children(self) -> Iterator[Node]:
-        yield self.base
-        yield self.exponent
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixPower(Node):
@@ -152,20 +135,15 @@ class MatrixPower(Node):
     base: Node
     exponent: int
 
-    def children(self) -> Iterator[Node]:
-        yield self.base
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call(Node):
-    """A function applied to values."""
+    """A function applied to values; `shapes` are those of its arguments."""
 
     name: str
     function: Function
     arguments: tuple[Node, ...]
-
-    def children(self) -> Iterator[Node]:
-        yield from self.arguments
+    shapes: tuple[Shape, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,9 +168,6 @@ class Stack(Node):
 
     items: tuple[Node, ...]
 
-    def children(self) -> Iterator[Node]:
-        yield from self.items
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series(Node):
@@ -206,9 +181,6 @@ class Series(Node):
     labels: tuple[str, ...]
     body: Node
 
-    def children(self) -> Iterator[Node]:
-        yield self.body
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compare(Node):
@@ -218,10 +190,6 @@ class Compare(Node):
     left: Node
     right: Node
 
-    def children(self) -> Iterator[Node]:
-        yield self.left
-        yield self.right
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Both(Node):
@@ -229,10 +197,6 @@ class Both(Node):
 
     left: Node
     right: Node
-
-    def children(self) -> Iterator[Node]:
-        yield self.left
-        yield self.right
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -254,3 +218,15 @@ def names_in(node: Node) -> frozenset[str]:
             case Member(family=family):
                 found.add(family.source)
     return frozenset(found)
+
+
+def has_bound_index(node: Node) -> bool:
+    """Whether a part of a sum's body is meant, whose value changes from term to term."""
+    inside = {each.bound for each in walk(node) if isinstance(each, Series)}
+    return any(
+        isinstance(each, Member)
+        and isinstance(each.position, str)
+        and each.position not in each.family.labels.values()
+        and each.position not in inside
+        for each in walk(node)
+    )

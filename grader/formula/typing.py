@@ -1,4 +1,4 @@
-"""Parse tree → typed tree: every operation is checked for exact shapes, before anything is computed.
+"""Parse tree → typed tree: every operation is checked for exact shapes beforehand.
 
 Nothing broadcasts except by numbers. Messages say what was met and what would help.
 """
@@ -6,9 +6,8 @@ Nothing broadcasts except by numbers. Messages say what was met and what would h
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from collections.abc import Iterator
 from typing import Any
 
 from lark import Token, Tree
@@ -98,9 +97,7 @@ class _Typist:
                 span,
                 "formula.subscript",
             )
-        raise self._error(
-            f"The index {label} is used outside its sum.", span, "formula.subscript"
-        )
+        raise self._error(f"The index {label} is used outside its sum.", span, "formula.subscript")
 
     # Operations
 
@@ -183,7 +180,12 @@ class _Typist:
         else:
             message = f"{first.shape.describe()} cannot multiply {second.shape.describe()}."
             hint = ""
-        return message[0].upper() + message[1:] if kinds[0] is not Kind.COLUMN else message, span, "formula.shape", hint  # noqa: E501
+        return (
+            message[0].upper() + message[1:] if kinds[0] is not Kind.COLUMN else message,
+            span,
+            "formula.shape",
+            hint,
+        )
 
     def _divide(self, left: Any, sign: Token, right: Any) -> t.Node:
         return self._quotient(self._value(left), self._value(right))
@@ -277,17 +279,21 @@ class _Typist:
                 span,
                 "formula.arguments",
             )
+        shapes = tuple(node.shape for node in nodes)
         try:
-            shape = function.shape([node.shape for node in nodes])
+            shape = function.shape(shapes)
         except ShapeRefused as refused:
             raise self._error(f"{name} {refused}.", span, "formula.shape") from None
         return t.Call(
-            shape=shape, span=span, name=name, function=function, arguments=tuple(nodes)
+            shape=shape,
+            span=span,
+            name=name,
+            function=function,
+            arguments=tuple(nodes),
+            shapes=shapes,
         )
 
-    def _sized(
-        self, name: str, function: Function, nodes: list[t.Node], span: t.Span
-    ) -> t.Node:
+    def _sized(self, name: str, function: Function, nodes: list[t.Node], span: t.Span) -> t.Node:
         sizes = [_whole(node) for node in nodes]
         if not 1 <= len(sizes) <= function.arguments[1] or not all(
             size is not None and 1 <= size <= 1024 for size in sizes
@@ -305,9 +311,7 @@ class _Typist:
         label = str(children[0].children[0]) if children else ""
         if len(children) != 1 or label not in self.scope.indices:
             raise self._error("unit takes one index.", span, "formula.arguments")
-        return t.UnitVector(
-            shape=column(int(self.scope.constants["n"])), span=span, index=label
-        )
+        return t.UnitVector(shape=column(int(self.scope.constants["n"])), span=span, index=label)
 
     # Sums over an index
 
@@ -373,11 +377,14 @@ class _Typist:
         return first - 1, last - 1
 
     def _bound_value(self, text: str, span: t.Span) -> int:
-        value = self.scope.constants.get(text.strip("{} "), text)
+        name = text.strip("{} ")
+        shape = self.scope.shapes.get(name)
+        if shape is not None and shape.kind is Kind.MATRIX:
+            # Papers call a basis S and the number of its vectors S, too.
+            return shape.columns
+        value = self.scope.constants.get(name, name)
         if isinstance(value, str) and not value.isdigit():
-            raise self._error(
-                f"{text[:20]!r} is no bound known here.", span, "formula.sum"
-            )
+            raise self._error(f"{text[:20]!r} is no bound known here.", span, "formula.sum")
         return int(value)
 
     def _places(
@@ -401,9 +408,7 @@ class _Typist:
             raise self._error("Comparisons are not part of an answer.", span, "formula.syntax")
         if first.shape != NUMBER or second.shape != NUMBER:
             raise self._error("Only numbers can be compared.", span, "formula.shape")
-        return t.Compare(
-            shape=CONDITION, span=span, operator=str(sign), left=first, right=second
-        )
+        return t.Compare(shape=CONDITION, span=span, operator=str(sign), left=first, right=second)
 
     def _both(self, left: Any, sign: Token, right: Any) -> t.Node:
         first, second = self.build(left), self.build(right)

@@ -152,7 +152,9 @@ def _read_numbers(
 
 
 def evaluate_formula(formula: Formula, variant: Environment, *, large: float) -> NDArray[Any]:
-    """The value of a formula on variants, of shape (variants, …), with its large constants at `large`.
+    """The value of a formula on variants, of shape (variants, …).
+
+    Constants that the formula declares as large take the value `large`.
 
     Raises
     ------

@@ -162,7 +162,7 @@ def _undress(text: str) -> _Body:
     inside, tail = " " * start + text[start:end], text[end:]
     if not tail.strip(" \t\n;,") or (is_call and _END_OF_CALL.fullmatch(tail)):
         tail = ""
-    if inside.count("[") == 1:
+    if inside.count("[") == 1 and not is_call:
         inside = _CONTINUED.sub(_blank, inside)
     return _Body(_Dress.CALL if is_call else _Dress.BRACKETS, inside, tail)
 
@@ -392,9 +392,9 @@ def _value(word: str) -> object:
 def _read(text: str, spot: Spot) -> Pasted:
     body = _undress(text)
     if body.tail:
-        word = body.tail.split()[0]
-        after = _Cell(word, text.index(word, len(body.text)))
-        raise _refused(spot, after, "comes after the end of the list")
+        after = next(_TOKEN.finditer(text, len(body.text)))
+        cell = _Cell(after.group(), after.start())
+        raise _refused(spot, cell, "comes after the end of the list")
     form, tree = _cut(body, spot)
     for path, cell in _walk(tree):
         value = _VALUE.fullmatch(cell.text)

@@ -56,7 +56,7 @@ class AssignmentFile(Form):
     attempts: AttemptPolicy = AttemptPolicy()
     grades: dict[str, str] = Field(
         default_factory=dict,
-        description="From so many points on, this grade; such as 30: \"3\".",
+        description='From so many points on, this grade; such as 30: "3".',
     )
     lowest_grade: str = Field(default="", description="The grade below all of them.")
 

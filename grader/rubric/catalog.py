@@ -108,7 +108,7 @@ def load_catalog(folder: Path) -> Catalog:
         folders = sorted(path.parent for path in folder.glob("*/assignment.yaml"))
     if not folders:
         raise OperatorError(
-            f"There is no assignment in {folder}: an assignment is a folder with an assignment.yaml."
+            f"There is no assignment in {folder}, that is, no folder with an assignment.yaml."
         )
     errors: list[RubricError] = []
     assignments = {}
@@ -140,7 +140,9 @@ def load_assignment(folder: Path) -> Assignment:
             errors.append(_wrong(path, f"the question {name} has no file {name}.yaml"))
             continue
         try:
-            rubrics[name] = load_rubric(folder / f"{name}.yaml", assignment=form.id, earlier=rubrics)
+            rubrics[name] = load_rubric(
+                folder / f"{name}.yaml", assignment=form.id, earlier=rubrics
+            )
         except RubricErrors as refused:
             errors.extend(refused.errors)
     if errors:
@@ -150,7 +152,13 @@ def load_assignment(folder: Path) -> Assignment:
 
 def load_rubric(path: Path, *, assignment: str, earlier: Mapping[str, Rubric]) -> Rubric:
     """Load one question's file."""
-    text = _text(path)
+    return load_rubric_text(_text(path), path=path, assignment=assignment, earlier=earlier)
+
+
+def load_rubric_text(
+    text: str, *, path: Path, assignment: str, earlier: Mapping[str, Rubric]
+) -> Rubric:
+    """Load one question from its text; the path is only for telling where mistakes are."""
     document = read_document(text, file=_shown(path))
     form = validate(document, QuestionFile)
     if form.id != path.stem:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
 
 from grader.domain.shapes import CONDITION, NUMBER, Kind, Shape, of_axes
 from grader.engine import draws as d
@@ -113,7 +112,11 @@ class _Compiler:
             raise RubricErrors(self.errors)
 
     def _read(
-        self, text: m.Quantity, path: FieldPath, shape: Shape | None = None, scope: Scope | None = None
+        self,
+        text: m.Quantity,
+        path: FieldPath,
+        shape: Shape | None = None,
+        scope: Scope | None = None,
     ) -> Node | None:
         """Read an expression; None, with the error noted, where it cannot be."""
         try:
@@ -122,9 +125,7 @@ class _Compiler:
             self._error(path, f"{error} (column {error.column} of the formula)")
             return None
         if shape is not None and node.shape != shape:
-            self._error(
-                path, f"this must be {shape.describe()}, but it is {node.shape.describe()}"
-            )
+            self._error(path, f"this must be {shape.describe()}, but it is {node.shape.describe()}")
             return None
         return node
 
@@ -166,9 +167,7 @@ class _Compiler:
         drawn = {name for draw in before.question.draws for name in draw.names}
         self.scope = replace(
             before.scope,
-            shapes={
-                name: shape for name, shape in before.scope.shapes.items() if name in drawn
-            },
+            shapes={name: shape for name, shape in before.scope.shapes.items() if name in drawn},
             families={
                 name: family
                 for name, family in before.scope.families.items()
@@ -250,7 +249,9 @@ class _Compiler:
                     for place, size in enumerate(form.orthonormal_bases[1])
                 )
                 if sum(counts) > rows:
-                    self._error(path, f"{sum(counts)} orthogonal vectors do not fit in {rows} dimensions")
+                    self._error(
+                        path, f"{sum(counts)} orthogonal vectors do not fit in {rows} dimensions"
+                    )
                 return d.OrthonormalBases(rows, counts)
             case m.GaussianForm():
                 return d.Gaussian(self._axes(form.gaussian, (*path, "gaussian")))
@@ -456,9 +457,7 @@ class _Compiler:
                 self._error((*here, "share"), "there is nothing to take a share of: no key sets")
             if place and form.credit >= forms[place - 1].credit:
                 self._error((*here, "credit"), "levels go from the best credit down")
-        return tuple(
-            q.Level(form.credit, form.within, form.at_least, form.share) for form in forms
-        )
+        return tuple(q.Level(form.credit, form.within, form.at_least, form.share) for form in forms)
 
     def _field_criterion(self, name: str, form: m.AnswerForm) -> q.Criterion | None:
         path: FieldPath = ("answer", name)
@@ -476,7 +475,9 @@ class _Compiler:
                 for option in correct:
                     if option not in form.choice:
                         self._error((*path, "correct"), f"{option!r} is not among the options")
-                return q.Chosen(name, form.title or name, form.points, frozenset(correct), form.needs)
+                return q.Chosen(
+                    name, form.title or name, form.points, frozenset(correct), form.needs
+                )
             case m.TextForm() | m.FileForm():
                 review = form.text if isinstance(form, m.TextForm) else form.file
                 points = sum((item.points for item in review.items), Decimal(0))
@@ -503,9 +504,7 @@ class _Compiler:
                 node = self._read(text, (*path, "passes", name), shapes[name], with_t)
                 if node is not None:
                     passes[name] = node
-            result.append(
-                q.Misconception(form.id, form.say, when, passes, form.tries, form.about)
-            )
+            result.append(q.Misconception(form.id, form.say, when, passes, form.tries, form.about))
         return result
 
     def _plots(self) -> list[q.Plot]:
@@ -538,16 +537,16 @@ class _Compiler:
         for place, misconception in enumerate(self.form.misconceptions):
             for each in misconception.about:
                 if each not in ids:
-                    self._error(("misconceptions", place, "about"), f"no criterion is called {each}")
+                    self._error(
+                        ("misconceptions", place, "about"), f"no criterion is called {each}"
+                    )
 
 
-def _plot_parts(form: Any) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+def _plot_parts(form: m.PlotForm) -> tuple[q.PlotKind, tuple[str, ...], tuple[str, ...]]:
     match form:
         case m.WeightsPlot():
-            return "weights", (form.weights,), ()
+            return q.PlotKind.WEIGHTS, (form.weights,), ()
         case m.PlanePlot():
-            return "plane", (form.plane, *form.through), form.labels
+            return q.PlotKind.PLANE, (form.plane, *form.through), form.labels
         case m.ComparePlot():
-            return "compare", (form.compare, form.to), ()
-        case _:
-            raise AssertionError("no other plots")
+            return q.PlotKind.COMPARE, (form.compare, form.to), ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,8 @@ def run_examples(
     # One more variant, so that every one has another that it is not.
     drawn = [judge.variant(f"example-{number}") for number in range(variants + 1)]
     for example in rubric.form.examples:
-        yield run_example(rubric, example, judge, drawn)
+        failures = run_example(rubric, example, judge, drawn)
+        yield failures if len(failures) > example.by_chance * variants else []
 
 
 def run_example(
@@ -65,7 +67,7 @@ def run_example(
     """Run one example on all but the last of some variants."""
     failures: list[Failure] = []
     submissions: list[Submission] = []
-    for variant, other in zip(drawn, drawn[1:], strict=False):
+    for variant, other in pairwise(drawn):
         source = other if example.of == "another" else variant
         try:
             submissions.append(_submission(rubric, example, judge, variant, source))
@@ -126,6 +128,10 @@ def _difference(example: ExampleForm, judgement: Judgement) -> str:
         return f"{', '.join(undecided)} stays undecided; choose a clearer example"
     if not _is_expected(example.earns, awarded):
         return f"earns {awarded}, not {_described(example.earns)}"
+    if example.shows == "any":
+        return ""
+    if example.shows == "any":
+        return ""
     expected = {example.shows} if isinstance(example.shows, str) else set(example.shows)
     shown = {each.id for each in judgement.misconceptions}
     if shown != expected:
@@ -201,5 +207,8 @@ def _changed(level: Level) -> Iterator[tuple[str, Level]]:
 
 
 def is_noticed(rubric: Rubric, mutant: Mutant, *, variants: int = MUTANT_VARIANTS) -> bool:
-    """Whether any example fails on the mutant."""
-    return any(run_examples(rubric, variants=variants, question=mutant.question))
+    """Whether any example fails on the mutant; those that may fail by chance do not count."""
+    certain = tuple(each for each in rubric.form.examples if not each.by_chance)
+    form = rubric.form.model_copy(update={"examples": certain})
+    changed = replace(rubric, form=form)
+    return any(run_examples(changed, variants=variants, question=mutant.question))

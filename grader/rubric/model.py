@@ -13,9 +13,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_val
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
-Names = Annotated[
-    str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*(, [A-Za-z][A-Za-z0-9_]*)*$")
-]
+Names = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*(, [A-Za-z][A-Za-z0-9_]*)*$")]
 Expression = Annotated[str, Field(min_length=1, max_length=2000)]
 #: A number may be written as a number or as a formula.
 Quantity = int | float | Expression
@@ -296,7 +294,8 @@ class LevelForm(Form):
     within: Positive | None = Field(default=None, description="The measure is at most this.")
     at_least: Positive | None = Field(default=None, description="The measure is at least this.")
     share: Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        default=None, description="On at least this share of the key sets; only where some are drawn."
+        default=None,
+        description="On at least this share of the key sets; only where some are drawn.",
     )
     credit: Credit
 
@@ -423,12 +422,15 @@ class ExampleForm(Form):
     of: Literal["own", "another"] = Field(
         default="own", description="Whose variant the numbers are computed on."
     )
+    by_chance: Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0.0, description="On this share of the variants it may come out otherwise."
+    )
     uses: dict[str, Any] | None = Field(
         default=None, description="The earlier part's answer, as a student sends it."
     )
     earns: Points | RangeForm | None = None
     shows: Identifier | tuple[Identifier, ...] = Field(
-        default=(), description="The misconceptions it shows, and no others."
+        default=(), description="The misconceptions it shows, and no others; or `any`."
     )
     refused: str | None = Field(
         default=None, description="The code of the error, where it cannot be read."

@@ -1,0 +1,1 @@
+"""Verdicts → sentences and plot data. Data, not drawings: pages and the command line draw."""
