@@ -17,14 +17,16 @@ import typer
 from numpy.typing import NDArray
 from rich.table import Table
 
-from grader.cli.check import run_checks
+from grader.cli.checking import run_checks
 from grader.cli.options import JsonOption, console, print_json
-from grader.engine.judge import Judge, Submission
+from grader.engine.judge import Judge
+from grader.engine.rows import Submission
 from grader.engine.streams import DEVELOPMENT_SECRET
 from grader.engine.variants import Variant, stack_variants
 from grader.formula.read import read_formula
-from grader.reading.answer import evaluate_formula, read_answer
+from grader.reading.answer import read_answer
 from grader.reading.fields import ArrayField
+from grader.reading.formulas import evaluate_formula
 from grader.rubric.catalog import Rubric, load_rubric_text, shipped_folder
 
 Array = NDArray[Any]

@@ -2,75 +2,76 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from grader.cli.checking import Checked, Step, count_steps, load_folder, run_checks
 from grader.cli.options import JsonOption, console, print_json
 from grader.errors import OperatorError
-from grader.rubric.catalog import Catalog, Rubric, load_catalog, shipped_folder
-from grader.rubric.examples import Failure, is_noticed, list_mutants, run_examples
+from grader.rubric.catalog import Rubric, shipped_folder
+from grader.rubric.examples import Failure
 
+EXAMPLES = """\
+[bold]Examples[/]
+  grader check                                     all shipped rubrics
+  grader check my-rubrics                          a folder of assignments
+  grader check my-rubrics/homework-1/1a.yaml       one question
+  grader check my-rubrics --variants 5             quickly
+  grader check my-rubrics --mutate                 are the examples strict enough?
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """How one question came out."""
-
-    question: str
-    examples: int
-    variants: int
-    failures: tuple[Failure, ...]
-    mutants: int
-    unnoticed: tuple[str, ...]
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether every example came out as it says, and every mutant was noticed."""
-        return not self.failures and not self.unnoticed
+Exit code 0: all is sound. 1: an example fails, or a change goes unnoticed.
+4: a file is broken.
+"""
 
 
 def check(
     path: Annotated[
         Path | None,
-        typer.Argument(help="A folder of assignments, one assignment or one question's file."),
+        typer.Argument(
+            metavar="PATH",
+            help="A folder of assignments, one assignment or one question's file; "
+            "without it, the shipped rubrics.",
+        ),
     ] = None,
     variants: Annotated[
         int, typer.Option(min=1, max=10_000, help="On how many variants each example is tried.")
     ] = 50,
     mutate: Annotated[
-        bool, typer.Option("--mutate", help="Also change each rubric a little: is it noticed?")
+        bool,
+        typer.Option(
+            "--mutate", help="Also change each tolerance and criterion: does an example notice?"
+        ),
     ] = False,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, max=64, help="How many processes work at once; one for each core."),
+        typer.Option(
+            min=1, max=64, help="How many processes work at once; without it, one for each core."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Validate rubrics and run their examples on many variants.
-
-    Exit code 0: all is sound. 1: an example fails or a mutant goes unnoticed. 4: a file is broken.
-    """
+    """Validate rubrics and run their examples on many variants."""
     folder, wanted = _resolve(path)
-    total = sum(wanted in (None, rubric.id) for rubric in _load(folder).rubrics())
-    results = []
-    with _progress(quiet=as_json) as progress:
-        task = progress.add_task("checking", total=total)
-        for result in run_checks(
-            folder, wanted=wanted, variants=variants, mutate=mutate, workers=workers
-        ):
-            results.append(result)
-            progress.update(task, advance=1, description=result.question)
-    order = [rubric.id for rubric in _load(folder).rubrics()]
-    results.sort(key=lambda result: order.index(result.question))
-    _report(results, as_json=as_json, mutate=mutate)
+    rubrics = {rubric.id: rubric for rubric in load_folder(folder).rubrics()}
+    with _progress() as progress:
+        total = count_steps(folder, wanted=wanted, mutate=mutate)
+        task = progress.add_task("reading", total=total)
+
+        def tell(step: Step) -> None:
+            progress.update(task, advance=step.size, description=f"{step.question}: {step.what}")
+
+        results = run_checks(
+            folder, wanted=wanted, variants=variants, mutate=mutate, workers=workers, tell=tell
+        )
+    if as_json:
+        print_json([_as_data(result) for result in results])
+    else:
+        _report(results, rubrics, mutate=mutate)
     if not all(result.is_sound for result in results):
         raise typer.Exit(1)
 
@@ -79,76 +80,38 @@ def _resolve(path: Path | None) -> tuple[Path, str | None]:
     """The folder to load and the one question wanted of it, if only one is."""
     if path is None:
         return shipped_folder(), None
-    if path.is_file():
-        if path.name == "assignment.yaml":
-            return path.parent, None
-        if not (path.parent / "assignment.yaml").is_file():
-            raise OperatorError(f"There is no assignment.yaml beside {path.name}.")
-        return path.parent, f"{path.resolve().parent.name}/{path.stem}"
-    return path, None
+    full = path.resolve()
+    if not full.is_file():
+        return full, None
+    folder = full.parent
+    if full.name == "assignment.yaml":
+        return folder, None
+    if full.suffix != ".yaml":
+        raise OperatorError(f"{path} is no rubric: its name does not end in .yaml.")
+    if not (folder / "assignment.yaml").is_file():
+        raise OperatorError(
+            f"There is no assignment.yaml beside {path}; a question is checked as part of one."
+        )
+    return folder, f"{folder.name}/{full.stem}"
 
 
-@cache
-def _load(folder: Path) -> Catalog:
-    return load_catalog(folder)
-
-
-def run_checks(
-    folder: Path,
-    *,
-    variants: int,
-    wanted: str | None = None,
-    mutate: bool = False,
-    workers: int | None = None,
-) -> Iterator[Checked]:
-    """Check the questions of a folder, or the one that is wanted, in several processes."""
-    # The longest ones first, so that no process is left alone with one at the end.
-    rubrics = [rubric for rubric in _load(folder).rubrics() if wanted in (None, rubric.id)]
-    rubrics.sort(key=_effort, reverse=True)
-    names = [rubric.id for rubric in rubrics]
-    processes = min(workers or len(os.sched_getaffinity(0)), max(len(names), 1))
-    if processes == 1:
-        for name in names:
-            yield _check_one(folder, name, variants, mutate)
-        return
-    with ProcessPoolExecutor(processes) as pool:
-        waiting = [pool.submit(_check_one, folder, name, variants, mutate) for name in names]
-        for done in as_completed(waiting):
-            yield done.result()
-
-
-def _effort(rubric: Rubric) -> int:
-    sets = rubric.question.key_sets.counts[0] if rubric.question.key_sets else 1
-    return sets * len(rubric.form.examples)
-
-
-def _check_one(folder: Path, name: str, variants: int, mutate: bool) -> Checked:
-    rubric = _load(folder).get_rubric(name)
-    outcomes = list(run_examples(rubric, variants=variants))
-    failures = tuple(failure for outcome in outcomes for failure in outcome)
-    mutants = list(list_mutants(rubric.question)) if mutate and not failures else []
-    unnoticed = tuple(mutant.change for mutant in mutants if not is_noticed(rubric, mutant))
-    return Checked(name, len(outcomes), variants, failures, len(mutants), unnoticed)
-
-
-def _progress(*, quiet: bool) -> Progress:
+def _progress() -> Progress:
+    # On standard error, so that it is seen also where the result goes into a file.
+    terminal = Console(stderr=True)
     return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=20),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        console=console,
+        TextColumn("{task.description}", markup=False),
+        console=terminal,
         transient=True,
-        disable=quiet or not console.is_terminal,
+        disable=not terminal.is_terminal or terminal.is_dumb_terminal,
     )
 
 
-def _report(results: list[Checked], *, as_json: bool, mutate: bool) -> None:
-    if as_json:
-        print_json([_as_data(result) for result in results])
-        return
-    table = Table(box=None, pad_edge=False)
-    for heading in ("question", "examples", "variants", *(["mutants"] * mutate), ""):
+def _report(results: list[Checked], rubrics: dict[str, Rubric], *, mutate: bool) -> None:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("question", "examples", "variants", *(["changes"] * mutate), ""):
         table.add_column(heading, justify="left" if heading in ("question", "") else "right")
     for result in results:
         mutants = [f"{result.mutants}"] if mutate else []
@@ -156,24 +119,38 @@ def _report(results: list[Checked], *, as_json: bool, mutate: bool) -> None:
         table.add_row(result.question, f"{result.examples}", f"{result.variants}", *mutants, word)
     console.print(table)
     for result in results:
-        _tell_faults(result)
+        _tell_faults(result, rubrics[result.question], mutate=mutate)
     sound = sum(result.is_sound for result in results)
-    console.print(f"{sound} of {len(results)} questions are sound.")
+    if len(results) == 1:
+        console.print(f"\nThe question is {'sound' if sound else 'not sound'}.")
+    else:
+        console.print(f"\n{sound} of {len(results)} questions are sound.")
 
 
-def _tell_faults(result: Checked) -> None:
+def _tell_faults(result: Checked, rubric: Rubric, *, mutate: bool) -> None:
     by_example: dict[str, list[Failure]] = {}
     for failure in result.failures:
         by_example.setdefault(failure.example, []).append(failure)
     for example, failures in by_example.items():
-        console.print(
-            f"{result.question}, example {example!r}: {failures[0].message} "
-            f"(on {len(failures)} of {result.variants} variants, first on {failures[0].variant})",
-            markup=False,
-            soft_wrap=True,
-        )
+        where = f"on {len(failures)} of {result.variants} variants"
+        if len(failures) == result.variants:
+            where = "on every variant"
+        _print_line(f"{_place(rubric, example)}: {example}: {failures[0].message} ({where})")
+    if by_example and mutate:
+        _print_line(f"{result.question}: not changed, because its examples fail as it is")
     for change in result.unnoticed:
-        console.print(f"{result.question}: no example notices: {change}", markup=False)
+        _print_line(f"{result.question}: no example notices this change: {change}")
+
+
+def _place(rubric: Rubric, example: str) -> str:
+    """Where the example stands in its file, as compilers say it."""
+    names = [each.name for each in rubric.form.examples]
+    place = rubric.document.places.get(("examples", names.index(example)))
+    return f"{place}" if place else rubric.id
+
+
+def _print_line(text: str) -> None:
+    console.print(text, markup=False, soft_wrap=True)
 
 
 def _as_data(result: Checked) -> dict[str, object]:

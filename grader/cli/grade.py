@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
+from grader.cli.answers import Sent, decode_sent, load_sent, read_sent
 from grader.cli.options import (
     DEFAULT_STUDENT,
     JsonOption,
@@ -15,38 +17,55 @@ from grader.cli.options import (
     RubricsOption,
     StudentOption,
     console,
-    load,
+    count_points,
+    find_rubric,
     print_json,
-    read_json,
+    show_points,
 )
 from grader.cli.svg import draw_svg
+from grader.cli.tex import soften
 from grader.cli.text_pictures import draw_text
 from grader.domain.verdicts import Outcome
-from grader.engine.judge import Judge, Submission
+from grader.engine.judge import Judge
+from grader.engine.rows import Submission
 from grader.engine.streams import DEVELOPMENT_SECRET
 from grader.engine.variants import stack_variants
 from grader.errors import OperatorError
 from grader.feedback.plots import make_pictures
 from grader.feedback.report import Report, compose_report
 from grader.feedback.sentences import outcome_word
-from grader.reading.answer import Answer, read_answer
 from grader.rubric.catalog import Rubric
 
+EXAMPLES = """\
+[bold]Examples[/]
+  grader grade single-head-attention/1c answer.json
+  grader grade single-head-attention/1c --answer '{"q": "2 k_i - k_j"}'
+  grader grade single-head-attention/1f answer.json --uses answer-to-1e.json
+  grader grade single-head-attention/1e answer.json --plot picture.svg
+  cat answer.json | grader grade single-head-attention/1c - --json
+
+`grader show ASSIGNMENT/QUESTION` says how an answer is written.
+Exit code 0: judged, whatever it earned. 3: the answer cannot be read.
+"""
+
 _MARKS = {"met": "[green]✓[/]", "partly_met": "[yellow]◐[/]", "not_met": "[red]✗[/]"}
+_WIDEST_PICTURE = 88
 
 
 def grade(
     question: QuestionArgument,
     answer: Annotated[
-        Path,
+        Path | None,
         typer.Argument(metavar="ANSWER.json", help="The answer by field; - reads standard input."),
-    ],
+    ] = None,
+    inline: Annotated[
+        str | None,
+        typer.Option("--answer", metavar="JSON", help="The answer itself instead of a file."),
+    ] = None,
     student: StudentOption = DEFAULT_STUDENT,
     uses: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="The earlier part's answer, for a part that builds on it."
-        ),
+        typer.Option(metavar="FILE", help="Your answer to the part that this one builds on."),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE.svg", help="Write the pictures to a file.")
@@ -54,48 +73,67 @@ def grade(
     rubrics: RubricsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Judge an answer offline and say what is right, what is off, and by how much.
-
-    Exit code 0: judged, whatever it earned. 3: the answer cannot be read.
-    """
-    rubric = load(rubrics).get_rubric(question)
+    """Judge an answer offline and say what is right, what is off, and by how much."""
+    rubric = find_rubric(question, rubrics)
+    _check_call(rubric, answer, inline, uses, plot)
     judge = Judge(rubric.question, DEVELOPMENT_SECRET)
-    sent = _unwrap(read_json(answer))
+    sent = _sent(answer, inline)
     submission = _read(rubric, judge, student, sent, uses)
     (judgement,) = judge.judge([submission])
-    report = compose_report(judge, submission, judgement, sent=sent, rubric_version=rubric.version)
+    report = compose_report(
+        judge, submission, judgement, sent=sent.data, rubric_version=rubric.version
+    )
     pictures = [] if as_json and plot is None else make_pictures(judge, submission)
     if plot is not None:
         _write(plot, draw_svg(pictures, title=f"{rubric.form.title} ({rubric.id})"))
     if as_json:
         print_json(report.model_dump(mode="json"))
         return
-    _print(rubric, report)
+    _print(rubric, report, has_earlier=uses is not None)
     for picture in pictures:
         console.print()
-        console.print(draw_text(picture, width=min(console.width, 88)))
+        console.print(draw_text(picture, width=min(console.width, _WIDEST_PICTURE)))
+    if plot is not None:
+        console.print(f"\nThe pictures are in {plot}.", markup=False)
 
 
-def _unwrap(sent: Any) -> Any:
-    """Take the body of a request, `{"answer": {…}}`, as well as the answer alone."""
-    if isinstance(sent, dict) and set(sent) == {"answer"}:
-        return sent["answer"]
-    return sent
+def _check_call(
+    rubric: Rubric, answer: Path | None, inline: str | None, uses: Path | None, plot: Path | None
+) -> None:
+    """Refuse a call that makes no sense before anything is read."""
+    if (answer is None) == (inline is None):
+        raise OperatorError(
+            "Name a file with the answer, or write the answer after --answer"
+            f"{'' if answer is None else ', but not both'}; "
+            f"`grader show {rubric.id}` says how it is written."
+        )
+    if uses is not None and rubric.question.uses is None:
+        raise OperatorError(f"{rubric.id} builds on no earlier part; --uses has no meaning here.")
+    if uses is not None and str(uses) == str(answer) == "-":
+        raise OperatorError("Only one of the two answers can come from standard input.")
+    if plot is not None and plot.suffix.lower() != ".svg":
+        raise OperatorError(f"Pictures are written as SVG; name a file .svg instead of {plot}.")
+    if plot is not None and not rubric.question.plots:
+        raise OperatorError(f"{rubric.id} has no pictures to write.")
 
 
-def _read(rubric: Rubric, judge: Judge, student: str, sent: Any, uses: Path | None) -> Submission:
-    if "/" in student or not student:
-        raise OperatorError("A student's id is a name without slashes.")
+def _sent(answer: Path | None, inline: str | None) -> Sent:
+    if answer is not None:
+        return load_sent(answer)
+    raw = (inline or "").encode(errors="surrogateescape")
+    return decode_sent(raw, source="the text after --answer")
+
+
+def _read(rubric: Rubric, judge: Judge, student: str, sent: Sent, uses: Path | None) -> Submission:
     variant = judge.variant(student)
     drawn = stack_variants([variant])
-    read = read_answer(sent, rubric.question.fields, drawn)
+    read = read_sent(sent, rubric.question.fields, drawn)
     if rubric.question.uses is None:
-        if uses is not None:
-            raise OperatorError(f"{rubric.id} builds on no earlier part; --uses has no meaning.")
         return Submission(variant, read)
-    earlier: Answer | None = None
+    earlier = None
     if uses is not None:
-        earlier = read_answer(_unwrap(read_json(uses)), rubric.question.uses.question.fields, drawn)
+        fields = rubric.question.uses.question.fields
+        earlier = read_sent(load_sent(uses, is_earlier=True), fields, drawn)
     return Submission(variant, read, judge.used(variant, earlier))
 
 
@@ -106,32 +144,48 @@ def _write(path: Path, text: str) -> None:
         raise OperatorError(f"{path} cannot be written: {error.strerror}.") from None
 
 
-def _print(rubric: Rubric, report: Report) -> None:
-    console.rule(f"{rubric.id} · {rubric.form.title}")
+def _print(rubric: Rubric, report: Report, *, has_earlier: bool) -> None:
+    console.print(f"{rubric.id} · [bold]{escape(soften(rubric.form.title))}[/]\n")
     if report.uses is not None:
-        console.print(_used(rubric, report.uses), markup=False)
+        console.print(f"{_used(rubric, report.uses, has_earlier=has_earlier)}\n", markup=False)
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column()
     table.add_column(justify="right", no_wrap=True)
     table.add_column()
     for criterion, line in zip(report.criteria, report.feedback, strict=True):
-        points = f"{criterion.points:f} / {criterion.max_points:f}"
+        points = f"{show_points(criterion.points)} / {show_points(criterion.max_points)}"
         word = outcome_word(Outcome(criterion.outcome))
         mark = _MARKS.get(criterion.outcome, "…")
-        table.add_row(mark, points, f"[bold]{criterion.title}[/] — {word}. {line.text}")
+        title, text = escape(soften(criterion.title)), escape(soften(line.text))
+        table.add_row(mark, points, f"[bold]{title}[/] — {word}. {text}")
     console.print(table)
     for misconception in report.misconceptions:
-        console.print(f"\n→ {misconception.text}", style="bold", markup=False)
-    pending = f", {report.pending:f} wait for a person" if report.pending else ""
-    console.print(f"\n[bold]{report.score:f} of {report.max_automatic:f} points[/]{pending}")
+        console.print(f"\n→ {soften(misconception.text)}", style="bold", markup=False)
+    console.print(f"\n{_total(report)}")
 
 
-def _used(rubric: Rubric, uses: str) -> str:
+def _total(report: Report) -> str:
+    waiting = ""
+    if report.pending:
+        waits = "waits" if report.pending == 1 else "wait"
+        waiting = f"{count_points(report.pending)} {waits} for a person."
+    if not report.max_automatic:
+        return waiting
+    of = count_points(report.max_automatic)
+    return f"[bold]{show_points(report.score)} of {of}.[/] {waiting}".rstrip()
+
+
+def _used(rubric: Rubric, uses: str, *, has_earlier: bool) -> str:
     assert rubric.question.uses is not None, "only then something is used"
     earlier = rubric.question.uses.question.id
     if uses == "own":
         return f"Tried with your own answer to {earlier}."
+    if has_earlier:
+        return (
+            f"Tried with a reference answer to {earlier}, "
+            "because yours does not earn the points there that this part builds on."
+        )
     return (
-        f"Tried with a reference answer to {earlier}: "
-        "none of yours that earned its points was given (--uses FILE)."
+        f"Tried with a reference answer to {earlier}, "
+        "because yours was not given (--uses FILE does)."
     )

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from grader import __version__
 from grader.cli import bench, check, grade, schema, show
-from grader.errors import AnswerRefused, KeysetError, RubricErrors
+from grader.cli.problems import Command
+
+_JOURNEY = """\
+[bold]Begin here[/]
+  grader show                                    all assignments
+  grader show single-head-attention/1c           a question, as a student gets it
+  grader grade single-head-attention/1c ANSWER.json
+  grader check my-rubrics                        whether your own rubrics are sound
+
+[bold]Exit codes[/]
+  0  fine: an answer was judged, whatever it earned
+  1  a rubric is not sound, or a promise of speed is not kept
+  2  the command was called wrongly, or a file is missing
+  3  the answer cannot be read
+  4  a rubric file is broken
+"""
 
 app = typer.Typer(
     name="grader",
     help="Keyset: an auto-grader for homework whose answers are vectors, matrices and formulas.",
+    epilog=_JOURNEY,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("check")(check.check)
-app.command("grade")(grade.grade)
-app.command("show")(show.show)
-app.command("schema")(schema.schema)
-app.command("bench")(bench.bench)
+app.command("show", cls=Command, epilog=show.EXAMPLES)(show.show)
+app.command("grade", cls=Command, epilog=grade.EXAMPLES)(grade.grade)
+app.command("check", cls=Command, epilog=check.EXAMPLES)(check.check)
+app.command("schema", cls=Command, epilog=schema.EXAMPLES)(schema.schema)
+app.command("bench", cls=Command)(bench.bench)
 
 
 def _say_version(wanted: bool) -> None:
@@ -38,37 +55,21 @@ def _options(
         bool,
         typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version."),
     ] = False,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="Show where a defect of Keyset itself arose.")
+    ] = False,
 ) -> None:
     pass
 
 
 def main() -> None:
-    """Run the command; every expected error is a sentence and an exit code, never a traceback."""
-    try:
-        app()
-    except KeysetError as error:
-        _explain(error)
-        sys.exit(exit_code(error))
+    """Run the command; every error is a sentence and an exit code, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that knows no Greek gets a question mark instead.
+            stream.reconfigure(errors="replace")
+    app()
 
 
-def exit_code(error: KeysetError) -> int:
-    """2 for a wrong call, 3 for an unreadable answer, 4 for a rubric that cannot be used."""
-    if isinstance(error, AnswerRefused):
-        return 3
-    if isinstance(error, RubricErrors):
-        return 4
-    return 2
-
-
-def _explain(error: KeysetError) -> None:
-    console = Console(stderr=True, highlight=False)
-    match error:
-        case AnswerRefused():
-            console.print("The answer cannot be read; nothing was graded.", style="bold")
-            for fault in error.errors:
-                console.print(f"  {fault.pointer}: {fault}", markup=False, soft_wrap=True)
-        case RubricErrors():
-            for mistake in error.errors:
-                console.print(str(mistake), markup=False, soft_wrap=True)
-        case _:
-            console.print(str(error), markup=False, soft_wrap=True)
+if __name__ == "__main__":
+    main()

@@ -10,6 +10,15 @@ from grader.cli.options import print_json
 from grader.rubric.assignment import AssignmentFile
 from grader.rubric.model import QuestionFile
 
+EXAMPLES = """\
+[bold]Examples[/]
+  grader schema > question.schema.json
+  grader schema --assignment > assignment.schema.json
+
+Then write above a rubric, for editors that know the YAML language server:
+  # yaml-language-server: $schema=question.schema.json
+"""
+
 
 def schema(
     assignment: Annotated[

@@ -62,6 +62,8 @@ class Evidence:
         The share that the level asks for.
     expected
         For predictions, the interval that what was measured spans.
+    is_shrunk
+        Whether the answer overflowed and was judged at a smaller size.
     """
 
     measured: float | None = None
@@ -72,6 +74,7 @@ class Evidence:
     interval: Interval | None = None
     key_sets: int | None = None
     expected: Interval | None = None
+    is_shrunk: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,9 @@ def wilson(passed: int, tried: int, z: float = Z) -> Interval:
     centre = share + z * z / (2 * tried)
     reach = z * math.sqrt(share * (1 - share) / tried + z * z / (4 * tried * tried))
     scale = 1 + z * z / tried
-    return Interval(max(0.0, (centre - reach) / scale), min(1.0, (centre + reach) / scale))
+    low, high = (centre - reach) / scale, (centre + reach) / scale
+    # At a share of 0 or 1 the interval ends there; rounding must not push it aside.
+    return Interval(max(0.0, min(low, share)), min(1.0, max(high, share)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.engine.criteria import Ground, judge_measured
+from grader.engine.criteria import judge_measured
+from grader.engine.ground import Ground
 from grader.engine.observe import observe
 from grader.engine.question import Measured, Misconception, Question
 from grader.formula.evaluate import Environment, evaluate

@@ -50,9 +50,9 @@ def with_fixed(
     if len(variants) > 1:
         return replace(environment, ready=_fixed(plan, environment))
     known = variants[0].known
-    if id(plan) not in known:
-        known[id(plan)] = _fixed(plan, environment)
-    return replace(environment, ready=known[id(plan)])
+    if plan not in known:
+        known[plan] = _fixed(plan, environment)
+    return replace(environment, ready=known[plan])
 
 
 def _fixed(plan: Plan, environment: Environment) -> dict[int, Array]:

@@ -168,11 +168,15 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, compiled; a part that builds on an earlier one shares that one's draws."""
+    """A question, compiled; a part that builds on an earlier one shares that one's draws.
+
+    `given` names what the student is shown of them.
+    """
 
     id: str
     revision: int
     draws: tuple[Draw, ...]
+    given: tuple[str, ...]
     fields: tuple[Field, ...]
     criteria: tuple[Criterion, ...]
     compute: Mapping[str, Node] = field(default_factory=dict)
@@ -194,13 +198,14 @@ class Question:
 
     def plan(self, nodes: Sequence[Node]) -> Plan:
         """What must be sampled and computed before these nodes can be; made once and kept."""
+        # A plan keeps its nodes, so that their identities cannot pass to others.
         known = tuple(id(node) for node in nodes)
         if known not in self._plans:
             self._plans[known] = _make_plan(self, nodes)
         return self._plans[known]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """The way to some nodes' values.
 
@@ -210,6 +215,7 @@ class Plan:
     that are read in one place only.
     """
 
+    nodes: tuple[Node, ...]
     samples: frozenset[str]
     steps: tuple[tuple[str, Node], ...]
     products: tuple[Multiply, ...]
@@ -240,7 +246,7 @@ def _make_plan(question: Question, nodes: Sequence[Node]) -> Plan:
     )
     key_sets = question.key_sets
     if key_sets is None:
-        return Plan(frozenset(), tuple(steps[::-1]), (), fixed, once)
+        return Plan(tuple(nodes), frozenset(), tuple(steps[::-1]), (), fixed, once)
     if key_sets.keep is not None and wanted & {*key_sets.rules, "left_out"}:
         wanted |= names_in(key_sets.keep)
     products = tuple(
@@ -249,7 +255,8 @@ def _make_plan(question: Question, nodes: Sequence[Node]) -> Plan:
         for each in walk(root)
         if isinstance(each, Multiply) and _is_early(question, each)
     )
-    return Plan(frozenset(wanted & set(key_sets.rules)), tuple(steps[::-1]), products, fixed, once)
+    samples = frozenset(wanted & set(key_sets.rules))
+    return Plan(tuple(nodes), samples, tuple(steps[::-1]), products, fixed, once)
 
 
 def _fixed_parts(node: Node, drawn: frozenset[str]) -> Iterator[Node]:

@@ -26,7 +26,7 @@ class Variant:
     id: str
     values: Mapping[str, Array]
     indices: Mapping[str, int]
-    known: dict[int, Mapping[int, Array]] = field(
+    known: dict[object, Mapping[int, Array]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 

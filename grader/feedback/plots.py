@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.domain.shapes import Kind
-from grader.engine.judge import Judge, Submission
+from grader.engine.judge import Judge
 from grader.engine.keysets import PRACTICE, Source
 from grader.engine.observe import observe
 from grader.engine.question import Plot, PlotKind
+from grader.engine.rows import Submission
 
 Array = NDArray[Any]
 
@@ -67,6 +68,11 @@ def make_pictures(judge: Judge, submission: Submission) -> list[Picture]:
         ground = judge.ground
         source = Source(ground.bank, ground.key, PRACTICE, 0, PRACTICE_COUNT)
     environment = judge.environment(submission)
+    named = {
+        position: name
+        for name, position in submission.variant.indices.items()
+        if name in question.given
+    }
     pictures = []
     for plot in question.plots:
         seen = observe(question, environment, plot.values, source)
@@ -74,16 +80,15 @@ def make_pictures(judge: Judge, submission: Submission) -> list[Picture]:
         if seen.kept is not None:
             values = [value[seen.kept[0]] if len(value) > 1 else value for value in values]
         if all(np.isfinite(value).all() for value in values):
-            pictures.append(_picture(plot, values, submission.variant.indices))
+            pictures.append(_picture(plot, values, named))
     return pictures
 
 
-def _picture(plot: Plot, values: list[Array], indices: Any) -> Picture:
+def _picture(plot: Plot, values: list[Array], named: dict[int, str]) -> Picture:
     match plot.kind:
         case PlotKind.WEIGHTS:
             if plot.values[0].shape.kind is Kind.MATRIX:
                 return HeatMap(plot.title, (_rows(values[0][0]),), ("weights",))
-            named = {position: name for name, position in indices.items()}
             return WeightBars(plot.title, _quantiles(values[0]), named)
         case PlotKind.PLANE:
             labels = (plot.labels[0], plot.labels[1])

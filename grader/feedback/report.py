@@ -11,10 +11,11 @@ from pydantic import BaseModel, ConfigDict, PlainSerializer
 
 from grader import __version__
 from grader.domain.verdicts import Verdict
-from grader.engine.judge import Judge, Judgement, Submission
+from grader.engine.judge import Judge, Judgement
 from grader.engine.keysets import GaussianKeys, InSpan
 from grader.engine.noise import NoiseName, noise_hash
 from grader.engine.question import Question
+from grader.engine.rows import Submission
 from grader.feedback.sentences import explain
 
 

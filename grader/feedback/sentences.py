@@ -22,6 +22,16 @@ def outcome_word(outcome: Outcome) -> str:
 
 def explain(verdict: Verdict) -> str:
     """Say why a criterion came out as it did, with the gap in numbers."""
+    sentence = _explain(verdict)
+    if verdict.evidence.is_shrunk and verdict.reason is not Reason.NOT_FINITE:
+        sentence += (
+            " Your numbers are so large that the scores overflow; they were judged at a smaller "
+            "size, where the softmax gives all weight to the largest score just the same."
+        )
+    return sentence
+
+
+def _explain(verdict: Verdict) -> str:
     evidence = verdict.evidence
     match verdict.reason:
         case Reason.HOLDS:
@@ -85,7 +95,12 @@ def _interval(evidence: Evidence) -> str:
     if evidence.interval is None or evidence.share is None:
         return ""
     low, high = evidence.interval.low, evidence.interval.high
-    return f" (between {_percent(low)} and {_percent(high)} with near certainty)"
+    bounds = f"between {_percent(low)} and {_percent(high)}"
+    if evidence.share == 1:
+        bounds = f"at least {_percent(low)}"
+    elif evidence.share == 0:
+        bounds = f"at most {_percent(high)}"
+    return f" ({bounds} with near certainty)"
 
 
 def _compared(evidence: Evidence) -> str:
@@ -105,9 +120,16 @@ def _compared(evidence: Evidence) -> str:
 
 
 def _percent(share: float) -> str:
-    text = f"{100 * share:.1f}".rstrip("0").rstrip(".")
-    return f"{text} %"
+    """A share with one decimal; only none and all are called 0 % and 100 %."""
+    text = f"{100 * share:.1f}"
+    if share > 0 and text == "0.0":
+        return "less than 0.1 %"
+    if share < 1 and text == "100.0":
+        return "more than 99.9 %"
+    return f"{text.removesuffix('.0')} %"
 
 
 def _short(value: float) -> str:
-    return f"{value:.3g}"
+    """Three digits, and powers of ten as people write them: 1.34e-5."""
+    mantissa, e, exponent = f"{value:.3g}".partition("e")
+    return f"{mantissa}e{int(exponent)}" if e else mantissa

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, assert_never
 
-import numpy as np
 from numpy.typing import NDArray
 
 from grader.domain.shapes import NUMBER, Shape
-from grader.errors import AnswerRefused, FieldError, FormulaError
-from grader.formula.evaluate import Environment, evaluate_finite
-from grader.formula.read import Formula, read_formula
+from grader.errors import AnswerRefused, FieldError
+from grader.formula.evaluate import Environment
+from grader.formula.read import Formula
 from grader.formula.scope import Scope
 from grader.reading.fields import (
     ArrayField,
@@ -25,14 +24,13 @@ from grader.reading.fields import (
     FileField,
     NumberField,
     TextField,
+    describe_field,
 )
+from grader.reading.formulas import read_formula_for
 from grader.reading.numbers import read_array
 from grader.reading.paste import looks_like_numbers, read_pasted
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-
-#: The values that a constant declared as large (`C >> 0`) is tried at.
-LADDER = (1e2, 1e3, 1e4, 1e5, 1e6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,50 +130,10 @@ def _read_numbers(
 ) -> Value:
     if not isinstance(sent, str):
         return Numbers(read_array(sent, field=name, shape=shape), "JSON")
-    if looks_like_numbers(sent):
+    if looks_like_numbers(sent, shape=shape):
         pasted = read_pasted(sent, field=name, shape=shape)
         return Numbers(pasted.values, pasted.format.value)
-    try:
-        formula = read_formula(sent, scope, named=name)
-        _check_shape(formula, name, shape)
-        evaluate_formula(formula, variant, large=LADDER[0])
-    except FormulaError as error:
-        raise FieldError(
-            f"{name}, column {error.column}: {error.message}",
-            field=name,
-            code=error.code,
-            hint=error.hint,
-            column=error.column,
-            expected=f"a formula that gives {shape.describe()}",
-        ) from None
-    return formula
-
-
-def evaluate_formula(formula: Formula, variant: Environment, *, large: float) -> NDArray[Any]:
-    """The value of a formula on variants, of shape (variants, …).
-
-    Constants that the formula declares as large take the value `large`.
-
-    Raises
-    ------
-    FormulaError
-        Where a value is not finite.
-    """
-    sizes = {name: np.full((1, 1), large) for name in formula.large}
-    known = Environment({**variant.values, **sizes}, variant.indices)
-    return evaluate_finite(formula.tree, known)[:, 0]
-
-
-def _check_shape(formula: Formula, name: str, shape: Shape) -> None:
-    if formula.shape == shape:
-        return
-    hint = "Transpose it: put ^T behind it." if formula.shape.transposed() == shape else ""
-    raise FormulaError(
-        f"{name} must be {shape.describe()}, but this formula gives {formula.shape.describe()}.",
-        column=formula.tree.span.start + 1,
-        hint=hint,
-        code="answer.shape",
-    )
+    return read_formula_for(sent, field=name, shape=shape, scope=scope, variant=variant)
 
 
 def _read_choice(field: ChoiceField, sent: object) -> Choice:
@@ -282,23 +240,3 @@ def _missing(field: Field) -> FieldError:
         code="field.missing",
         expected=describe_field(field),
     )
-
-
-def describe_field(field: Field) -> str:
-    """What a field takes, in words."""
-    match field:
-        case ArrayField():
-            return f"{field.shape.describe()}, as numbers or as a formula"
-        case NumberField():
-            return "a number"
-        case ChoiceField():
-            kind = "some" if field.several else "one"
-            return f"{kind} of: {', '.join(field.options)}"
-        case TextField():
-            return "text (Markdown with TeX), optional now"
-        case FileField():
-            return "one PDF, optional now"
-        case ExternalField():
-            return f"points from 0 to {field.most}, from outside"
-        case _:
-            assert_never(field)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import assert_never
 
 from grader.domain.shapes import Shape
 from grader.formula.scope import Scope
@@ -59,3 +60,23 @@ class ExternalField:
 
 
 Field = ArrayField | NumberField | ChoiceField | TextField | FileField | ExternalField
+
+
+def describe_field(field: Field) -> str:
+    """What a field takes, in words."""
+    match field:
+        case ArrayField():
+            return f"{field.shape.describe()}, as numbers or as a formula"
+        case NumberField():
+            return "a number"
+        case ChoiceField():
+            kind = "some" if field.several else "one"
+            return f"{kind} of: {', '.join(field.options)}"
+        case TextField():
+            return "text (Markdown with TeX), optional now"
+        case FileField():
+            return "one PDF, optional now"
+        case ExternalField():
+            return f"points from 0 to {field.most}, from outside"
+        case _:
+            assert_never(field)

@@ -32,8 +32,12 @@ class LatePolicy(Form):
 class AttemptPolicy(Form):
     """How many attempts a question has, and which one counts."""
 
-    most: Annotated[int, Field(ge=1, le=1000)] = 10
-    counted: Literal["best", "last", "first"] = "best"
+    most: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=10, description="How many attempts a student has at each question."
+    )
+    counted: Literal["best", "last", "first"] = Field(
+        default="best", description="Which of the attempts counts."
+    )
     feedback: Literal["full", "correctness", "after_due", "none"] = Field(
         default="full", description="How much a student is told about an attempt."
     )
@@ -45,15 +49,27 @@ class AssignmentFile(Form):
     Dates here are defaults; a course run sets its own.
     """
 
-    id: Identifier
-    title: str
-    description: str = ""
-    questions: tuple[Identifier, ...] = Field(min_length=1)
-    opens: LocalTime | None = None
-    due: LocalTime | None = None
-    time_zone: str = "UTC"
-    late: LatePolicy = LatePolicy()
-    attempts: AttemptPolicy = AttemptPolicy()
+    id: Identifier = Field(description="The name of the folder.")
+    title: str = Field(description="What the student sees above the questions.")
+    description: str = Field(default="", description="What it is about, for the student.")
+    questions: tuple[Identifier, ...] = Field(
+        min_length=1, description="The questions in order; each has a file of its own."
+    )
+    opens: LocalTime | None = Field(
+        default=None, description="When students may begin; without it they always may."
+    )
+    due: LocalTime | None = Field(
+        default=None, description="Until when answers are in time; 23:59 means the whole minute."
+    )
+    time_zone: str = Field(
+        default="UTC", description="The time zone of both, such as Europe/Warsaw."
+    )
+    late: LatePolicy = Field(
+        default=LatePolicy(), description="What happens to what comes after the due date."
+    )
+    attempts: AttemptPolicy = Field(
+        default=AttemptPolicy(), description="How often students may try."
+    )
     grades: dict[str, str] = Field(
         default_factory=dict,
         description='From so many points on, this grade; such as 30: "3".',

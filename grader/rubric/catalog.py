@@ -13,9 +13,11 @@ from grader.engine.question import Question
 from grader.errors import OperatorError, Place, RubricError, RubricErrors
 from grader.formula.scope import Scope
 from grader.rubric.assignment import AssignmentFile
-from grader.rubric.compile import Compiled, compile_question
-from grader.rubric.document import Document, read_document, validate
+from grader.rubric.compile import compile_question
+from grader.rubric.compile_draws import Compiled
+from grader.rubric.document import Document, read_document
 from grader.rubric.model import QuestionFile
+from grader.rubric.validation import validate
 
 
 @dataclass(frozen=True)

@@ -1,41 +1,43 @@
-"""Strict YAML to plain data, and plain data to models, with the place of every mistake.
+"""Strict YAML to plain data, with the place of every value and of every mistake.
 
-A rubric is read in two steps. ``read_document`` accepts the part of YAML that means the same to
-every reader, and remembers where each value stands. ``validate`` makes a pydantic model of the data
-and says in plain words what does not fit, and where.
+``read_document`` accepts the part of YAML that means the same to every reader, and remembers where
+each value stands. `grader.rubric.validation` makes a model of the data.
 
 Fields are dotted paths with list positions counted from one: ``criteria.2.levels.1.within``.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from difflib import SequenceMatcher, get_close_matches
-from functools import cache
-from itertools import chain, product
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Never, TypeVar
+from typing import Any, Never
 
 import yaml
-from pydantic import BaseModel, ValidationError
-from pydantic.errors import PydanticInvalidForJsonSchema
-from pydantic_core import ErrorDetails
 
 from grader.errors import Place, RubricError, RubricErrors
+from grader.rubric.scalars import read_plain
+from grader.rubric.words import kind_of
 
 FieldPath = tuple[str | int, ...]
-Labels = tuple[int, ...]
-ModelT = TypeVar("ModelT", bound=BaseModel)
 
 MOST_BYTES = 256 * 1024
 MOST_LEVELS = 40
-MOST_DIGITS = 18
-MOST_SHOWN = 40
+
+# YAML ends lines at U+0085, U+2028 and U+2029 too, but editors do not: lines would be miscounted.
+_UNPRINTABLE = re.compile(
+    "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+
+_PLAINER = {
+    "mapping values are not allowed in this context": (
+        "a ':' is not allowed here; if it is part of a text, put the text in quotes"
+    ),
+    "found character that cannot start any token": (
+        "a value cannot begin with this character; put the text in quotes"
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,40 +72,9 @@ def _dotted(path: FieldPath) -> str:
     return ".".join(str(part + 1) if isinstance(part, int) else part for part in path)
 
 
-def _all_of(errors: list[RubricError]) -> RubricErrors:
+def all_of(errors: list[RubricError]) -> RubricErrors:
+    """All the errors as one, in the order of the file."""
     return RubricErrors(sorted(errors, key=lambda error: (error.place.line, error.place.column)))
-
-
-# ---- From text to plain data --------------------------------------------------------------------
-
-# YAML ends lines at U+0085, U+2028 and U+2029 too, but editors do not: lines would be miscounted.
-_UNPRINTABLE = re.compile(
-    "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
-)
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
-_FLOAT = re.compile(r"-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
-_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
-
-# What some readers of YAML take for something else than text. The words y and n are not among them,
-# because rubrics need n as the name of a size.
-_TRAPS = (
-    (r"(?i:yes|no|on|off|true|false)", "some programs read it as true or false"),
-    (r"(?i:null)", "some programs read it as empty"),
-    (r"[-+]?[0-9][0-9_]*(:[0-9]+)+(\.[0-9_]*)?", "some programs read it as a count of seconds"),
-    (r"[-+]?0[xXoObB][0-9a-fA-F_]+", "a number has decimal digits only"),
-    (r"[-+]?\.(?i:inf|nan)", "a number must be finite"),
-    (r"[-+]?0[0-9_]+(\.[0-9_]*)?([eE][-+]?[0-9]+)?", "a number does not begin with extra zeros"),
-    (r"[-+]?([0-9][0-9_]*(\.[0-9_]*)?|\.[0-9][0-9_]*)([eE][-+]?[0-9]+)?", "a number has no + or _"),
-)
-
-_PLAINER = {
-    "mapping values are not allowed in this context": (
-        "a ':' is not allowed here; if it is part of a text, put the text in quotes"
-    ),
-    "found character that cannot start any token": (
-        "a value cannot begin with this character; put the text in quotes"
-    ),
-}
 
 
 def read_document(text: str, *, file: str) -> Document:
@@ -123,7 +94,7 @@ def read_document(text: str, *, file: str) -> Document:
     reader = _Reader(file, text)
     data = reader.read()
     if reader.errors:
-        raise _all_of(reader.errors)
+        raise all_of(reader.errors)
     return Document(file, data, MappingProxyType(reader.places), MappingProxyType(reader.keys))
 
 
@@ -136,31 +107,6 @@ def _check_characters(text: str, file: str) -> None:
         column = found.start() - text.rfind("\n", 0, found.start())
         message = f"the character U+{ord(found[0]):04X} is not allowed"
         raise RubricErrors([RubricError(message, place=Place(file, line, column))])
-
-
-def _read_plain(text: str) -> bool | int | float | str | None:
-    """Return what an unquoted scalar means; raise ``ValueError`` where readers would disagree."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if _INTEGER.fullmatch(text):
-        if len(text.lstrip("-")) > MOST_DIGITS:
-            raise ValueError(f"a whole number has at most {MOST_DIGITS} digits")
-        return int(text)
-    if _FLOAT.fullmatch(text):
-        return _read_float(text)
-    for pattern, reason in _TRAPS:
-        if re.fullmatch(pattern, text):
-            raise ValueError(f"{_shown(text)} must be put in quotes or written otherwise: {reason}")
-    return text
-
-
-def _read_float(text: str) -> float:
-    value = float(text)
-    # A tolerance that silently becomes zero is as bad as one that becomes infinite.
-    vanished = value == 0 and re.match(r"[-.0]*[1-9]", text)
-    if vanished or not math.isfinite(value):
-        raise ValueError("the number is too large or too small to compute with")
-    return value
 
 
 def _explain(text: str, error: yaml.MarkedYAMLError) -> str:
@@ -211,7 +157,7 @@ class _Reader:
         event = next(self._events)
         data = self._value(event, ())
         if not isinstance(data, dict):
-            self._note(f"the file must be a mapping, but it is {_kind(data)}", event.start_mark)
+            self._note(f"the file must be a mapping, but it is {kind_of(data)}", event.start_mark)
         next(self._events)
         end = next(self._events)
         if not isinstance(end, yaml.StreamEndEvent):
@@ -270,7 +216,7 @@ class _Reader:
                 f"the character U+{ord(found[0]):04X} is not allowed", event.start_mark, path
             )
         try:
-            return str(event.value) if event.style else _read_plain(event.value)
+            return str(event.value) if event.style else read_plain(event.value)
         except ValueError as error:
             self._note(str(error), event.start_mark, path)
             return ""
@@ -292,282 +238,3 @@ class _Reader:
     def _stop(self, message: str, mark: Any, path: FieldPath = ()) -> Never:
         self._note(message, mark, path)
         raise _UnreadableError
-
-
-# ---- From plain data to a model -----------------------------------------------------------------
-
-# The kinds of value pydantic may have asked for. A fault of one of these kinds says that a value is
-# something else altogether; all other faults say that it is the right thing with a wrong content.
-_KINDS = {
-    "bool_type": "true or false",
-    "date_type": "a date such as 2025-10-20",
-    "datetime_type": "a date and time such as 2025-10-20T23:59:00",
-    "decimal_parsing": "a number",
-    "decimal_type": "a number",
-    "dict_type": "a mapping",
-    "enum": "",
-    "float_type": "a number",
-    "frozen_set_type": "a list",
-    "int_type": "a whole number",
-    "list_type": "a list",
-    "literal_error": "",
-    "mapping_type": "a mapping",
-    "model_attributes_type": "a mapping",
-    "model_type": "a mapping",
-    "none_required": "empty",
-    "set_type": "a list",
-    "string_type": "text",
-    "tuple_type": "a list",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Fault:
-    """One of pydantic's errors, brought back to the data.
-
-    ``path`` is its path in the data, with the key that is missing. ``loc`` is pydantic's own path
-    and ``labels`` the positions in it that are no keys but name a branch of a union. ``expected``
-    is the kind of value that was asked for, or empty if the kind was right.
-    """
-
-    path: FieldPath
-    loc: FieldPath
-    labels: Labels
-    value: Any
-    message: str
-    expected: str
-    at_key: bool
-
-
-def validate(document: Document, model: type[ModelT]) -> ModelT:
-    """Return the document's data as a model.
-
-    The data go in as JSON, because from Python's lists, numbers and texts a strict model makes no
-    tuples, decimals, dates or enums.
-
-    Raises
-    ------
-    RubricErrors
-        With all that does not fit, sorted by place. Where a value fits no branch of a union, only
-        the branch that came closest speaks.
-    """
-    try:
-        return model.model_validate_json(json.dumps(document.data))
-    except ValidationError as refusal:
-        found = [_fault(document.data, model, error) for error in refusal.errors(include_url=False)]
-    faults = {(fault.path, fault.message): fault for fault in _condense(found)}.values()
-    raise _all_of(
-        [error_at(document, fault.path, fault.message, at_key=fault.at_key) for fault in faults]
-    )
-
-
-def _fault(data: Any, model: type[BaseModel], error: ErrorDetails) -> _Fault:
-    loc = error["loc"]
-    is_key = loc[-1:] == ("[key]",)
-    is_missing = error["type"] == "missing"
-    path, labels = _locate(data, loc[:-1] if is_key or is_missing else loc, error["input"])
-    expected = _expected(error)
-    return _Fault(
-        path=(*path, *(loc[-1:] if is_missing else _discriminator(error))),
-        loc=loc,
-        labels=labels,
-        value=error["input"],
-        message=_mismatch(expected, error["input"]) if expected else _message(model, error, labels),
-        expected=expected,
-        at_key=is_key or error["type"] == "extra_forbidden",
-    )
-
-
-def _locate(data: Any, loc: FieldPath, value: Any) -> tuple[FieldPath, Labels]:
-    """Return the path in the data that pydantic's path means, and the positions it leaves out.
-
-    Pydantic names the branches of unions in its path, and a branch may be called like a key. So all
-    readings are followed, and the longest one that leads to the value in question is taken.
-    """
-    readings: dict[FieldPath, tuple[Labels, Any]] = {(): ((), data)}
-    for position, part in enumerate(loc):
-        readings = {
-            path: ((*labels, position), here) for path, (labels, here) in readings.items()
-        } | {
-            (*path, part): (labels, here[part])
-            for path, (labels, here) in readings.items()
-            if _has(here, part)
-        }
-    path = max(readings, key=lambda path: (readings[path][1] == value, len(path)))
-    return path, readings[path][0]
-
-
-def _has(data: Any, part: str | int) -> bool:
-    match data:
-        case dict():
-            return part in data
-        case list():
-            return isinstance(part, int) and part < len(data)
-        case _:
-            return False
-
-
-def _condense(faults: Sequence[_Fault], depth: int = 0) -> list[_Fault]:
-    """Keep, of each union, the faults of the branch that came closest."""
-    kept = [fault for fault in faults if len(fault.labels) <= depth]
-    unions: dict[FieldPath, dict[str | int, list[_Fault]]] = defaultdict(lambda: defaultdict(list))
-    for fault in faults:
-        if len(fault.labels) > depth:
-            label = fault.labels[depth]
-            unions[fault.loc[:label]][fault.loc[label]].append(fault)
-    for loc, union in unions.items():
-        branches = [_condense(branch, depth + 1) for branch in union.values()]
-        kept += _closest(branches, level=len(loc) - depth)
-    return kept
-
-
-def _closest(branches: list[list[_Fault]], *, level: int) -> list[_Fault]:
-    """Return the faults of the likeliest branch of a union whose value is that deep in the data."""
-    best = max(branches, key=lambda branch: _closeness(branch, level))
-    if _is_of_kind(best, level):
-        return best
-    # All branches ask for something else altogether, so they are told in one sentence.
-    expected = " or ".join(dict.fromkeys(branch[0].expected for branch in branches))
-    return [replace(best[0], expected=expected, message=_mismatch(expected, best[0].value))]
-
-
-def _closeness(branch: list[_Fault], level: int) -> tuple[bool, int, int, float]:
-    """Rank a branch: the right kind of value, failing deep, with few faults or a near miss."""
-    deepest = max(len(fault.path) for fault in branch)
-    return _is_of_kind(branch, level), deepest, -len(branch), _likeness(branch)
-
-
-def _is_of_kind(branch: list[_Fault], level: int) -> bool:
-    return any(len(fault.path) > level or not fault.expected for fault in branch)
-
-
-def _likeness(branch: list[_Fault]) -> float:
-    """Return how much an unknown key resembles a missing one, from 0 to 1."""
-    unknown = [str(fault.path[-1]) for fault in branch if fault.message.startswith("unknown key")]
-    missing = [str(fault.path[-1]) for fault in branch if fault.message == "is missing"]
-    pairs = product(unknown, missing)
-    return max((SequenceMatcher(None, *pair).ratio() for pair in pairs), default=0.0)
-
-
-# ---- Plain words --------------------------------------------------------------------------------
-
-
-def _expected(error: ErrorDetails) -> str:
-    kind = error["type"]
-    if kind not in _KINDS:
-        return ""
-    return _KINDS[kind] or error["msg"].removeprefix("Input should be ")
-
-
-def _mismatch(expected: str, value: Any) -> str:
-    # Where certain words are asked for, it helps to repeat the one that was given.
-    got = _shown(value) if "'" in expected else _kind(value)
-    return f"must be {expected}, but it is {got}"
-
-
-def _message(model: type[BaseModel], error: ErrorDetails, labels: Labels) -> str:
-    context = error.get("ctx", {})
-    match error["type"]:
-        case "missing":
-            return "is missing"
-        case "extra_forbidden":
-            return _unknown_key(error, _known_keys(model, error["loc"][:-1], labels))
-        case "union_tag_invalid":
-            return f"must be one of {context['expected_tags']}, but it is {_shown(context['tag'])}"
-        case "union_tag_not_found":
-            return "is missing" if _discriminator(error) else "is of no known kind"
-        case "value_error" | "assertion_error":
-            return str(context["error"]) or "is not acceptable"
-        case kind if kind.endswith("_parsing"):
-            # After the comma it says how the parser failed, which helps nobody.
-            return _rephrase(error["msg"].split(",")[0], error["input"])
-        case _:
-            return _rephrase(error["msg"], error["input"])
-
-
-def _rephrase(said: str, value: Any) -> str:
-    """Return pydantic's own words as a sentence about the field: "must be greater than 0"."""
-    words, found = re.subn(r"^[A-Z]\w+ should ", "must ", said.replace(" after validation", ""))
-    if found and isinstance(value, int | float | str):
-        return f"{words}, but it is {_shown(value)}"
-    return words
-
-
-def _discriminator(error: ErrorDetails) -> tuple[str, ...]:
-    """Return the key that tells the branches of a union apart, if the error is about that key."""
-    if not error["type"].startswith("union_tag"):
-        return ()
-    found = re.fullmatch(r"'([^']+)'", error["ctx"]["discriminator"])
-    return (found[1],) if found else ()
-
-
-def _kind(value: Any) -> str:
-    match value:
-        case None:
-            return "empty"
-        case bool():
-            return str(value).lower()
-        case int() | float():
-            return f"the number {value}"
-        case str():
-            return "text"
-        case list():
-            return "a list"
-        case _:
-            return "a mapping"
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, str):
-        return repr(value) if len(value) <= MOST_SHOWN else "a longer text"
-    return _kind(value).removeprefix("the number ")
-
-
-def _unknown_key(error: ErrorDetails, known: list[str]) -> str:
-    if near := get_close_matches(str(error["loc"][-1]), known, n=1):
-        return f"unknown key; did you mean {near[0]!r}?"
-    return f"unknown key; known are {', '.join(known)}" if known else "unknown key"
-
-
-def _known_keys(model: type[BaseModel], loc: FieldPath, labels: Labels) -> list[str]:
-    """Return the keys a model knows at pydantic's path, as far as its JSON Schema tells."""
-    schema = _schema(model)
-    nodes = _branches(schema, schema)
-    for position, part in enumerate(loc):
-        step = _labelled if position in labels else _below
-        nodes = [found for node in step(nodes, part) for found in _branches(schema, node)]
-    return list(dict.fromkeys(key for node in nodes for key in node.get("properties", {})))
-
-
-@cache
-def _schema(model: type[BaseModel]) -> dict[str, Any]:
-    try:
-        return model.model_json_schema()
-    except PydanticInvalidForJsonSchema:
-        return {}
-
-
-def _branches(schema: dict[str, Any], node: Any) -> list[dict[str, Any]]:
-    """Return the node with all alternatives it consists of or refers to."""
-    if not isinstance(node, dict):
-        return []
-    if "$ref" in node:
-        return _branches(schema, schema["$defs"][node["$ref"].rsplit("/", 1)[-1]])
-    inner = [branch for name in ("anyOf", "oneOf", "allOf") for branch in node.get(name, ())]
-    return [node, *(found for branch in inner for found in _branches(schema, branch))]
-
-
-def _labelled(nodes: list[dict[str, Any]], label: str | int) -> list[Any]:
-    """Return the branch of a union by its tag or its model's name, or all where neither tells."""
-    tagged = [node.get("discriminator", {}).get("mapping", {}).get(label) for node in nodes]
-    named = [node for node in nodes if "properties" in node and node.get("title") == label]
-    return [{"$ref": reference} for reference in tagged if reference] or named or nodes
-
-
-def _below(nodes: list[dict[str, Any]], part: str | int) -> list[Any]:
-    """Return the schemas of a list's entry or of a key's value."""
-    if isinstance(part, int):
-        entries = [node.get("prefixItems", [])[part : part + 1] for node in nodes]
-        return [*chain.from_iterable(entries), *(node.get("items") for node in nodes)]
-    own = [node["properties"][part] for node in nodes if part in node.get("properties", {})]
-    return own or [node.get("additionalProperties") for node in nodes]

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from grader.engine.judge import Judge, Judgement, Submission
+from grader.engine.judge import Judge, Judgement
 from grader.engine.noise import NoiseBank
 from grader.engine.question import Level, Measured, Predicted, Question, Reviewed
+from grader.engine.rows import Submission
 from grader.engine.streams import DEVELOPMENT_SECRET
 from grader.engine.variants import Variant, stack_variants
 from grader.errors import AnswerRefused, FormulaError

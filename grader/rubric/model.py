@@ -156,13 +156,15 @@ class GaussianKeysForm(Form):
 
     mean: Expression = Field(description="A matrix whose rows are the means.")
     variance: Quantity = Field(description="The covariance is this number times the identity.")
-    stretched: StretchForm | None = None
+    stretched: StretchForm | None = Field(
+        default=None, description="One key that varies along its own mean, too."
+    )
 
 
 class GaussianSampleForm(Form):
     """Random keys."""
 
-    gaussian: GaussianKeysForm
+    gaussian: GaussianKeysForm = Field(description="Where the keys lie and how they spread.")
 
 
 class SpanSampleForm(Form):
@@ -204,7 +206,9 @@ class KeySetsForm(Form):
 class ArrayForm(Form):
     """A vector or matrix, sent as numbers or as a formula."""
 
-    shape: tuple[Size, ...] = Field(min_length=1, max_length=2)
+    shape: tuple[Size, ...] = Field(
+        min_length=1, max_length=2, description="The axes: one for a column, two for a matrix."
+    )
     symbols: tuple[Name, ...] = Field(
         default=(), description="What a formula may use, beside the sizes and I."
     )
@@ -215,58 +219,72 @@ class NumberForm(Form):
 
     number: Quantity = Field(description="The expected number.")
     tolerance: Positive = Field(description="How far off is still right.")
-    points: Points
-    title: str = ""
+    points: Points = Field(description="What the field is worth.")
+    title: str = Field(
+        default="", description="What is asked, in a few words; without it the field's name."
+    )
     scales: tuple[Positive, ...] = Field(
         default=(1.0,),
         description="The used earlier answer is tried times each of these; "
         "anything between the measured values is right.",
     )
-    symbols: tuple[Name, ...] = ()
-    needs: Identifier | None = None
+    symbols: tuple[Name, ...] = Field(
+        default=(), description="What a formula may use, beside the sizes and I."
+    )
+    needs: Identifier | None = Field(
+        default=None, description="No credit unless that criterion earned some."
+    )
 
 
 class ChoiceForm(Form):
     """One or several of some options."""
 
-    choice: tuple[str, ...] = Field(min_length=2)
-    correct: str | tuple[str, ...]
-    points: Points
-    title: str = ""
-    several: bool = False
-    needs: Identifier | None = None
+    choice: tuple[str, ...] = Field(min_length=2, description="The options.")
+    correct: str | tuple[str, ...] = Field(
+        description="The right option; where several may be chosen, all the right ones."
+    )
+    points: Points = Field(description="What the field is worth.")
+    title: str = Field(
+        default="", description="What is asked, in a few words; without it the field's name."
+    )
+    several: bool = Field(default=False, description="Whether more than one may be chosen.")
+    needs: Identifier | None = Field(
+        default=None, description="No credit unless that criterion earned some."
+    )
 
 
 class ItemForm(Form):
     """One thing a reviewer looks for."""
 
-    points: Points
+    points: Points = Field(description="What it is worth.")
     text: str = Field(alias="for", description="What earns the points.")
 
 
 class ReviewForm(Form):
     """What a person looks for in a written part."""
 
-    items: tuple[ItemForm, ...] = Field(min_length=1)
+    items: tuple[ItemForm, ...] = Field(
+        min_length=1, description="What earns points; together they are what the field is worth."
+    )
     note: str = Field(default="", description="For the reviewer only.")
 
 
 class TextForm(Form):
     """Written text, graded by a person."""
 
-    text: ReviewForm
+    text: ReviewForm = Field(description="How the text is reviewed.")
 
 
 class FileForm(Form):
     """One PDF, graded by a person."""
 
-    file: ReviewForm
+    file: ReviewForm = Field(description="How the file is reviewed.")
 
 
 class ExternalForm(Form):
     """A score that comes from outside."""
 
-    external: Points = Field(description="The most points there are.")
+    external: Annotated[Points, Field(gt=0)] = Field(description="The most points there are.")
 
 
 def _answer_kind(value: Any) -> str:
@@ -297,7 +315,7 @@ class LevelForm(Form):
         default=None,
         description="On at least this share of the key sets; only where some are drawn.",
     )
-    credit: Credit
+    credit: Credit = Field(description="The share of the points it earns, up to 1.")
 
     @model_validator(mode="after")
     def _has_one_bound(self) -> LevelForm:
@@ -309,10 +327,12 @@ class LevelForm(Form):
 class CriterionForm(Form):
     """One claim about what the answer does."""
 
-    id: Identifier
+    id: Identifier = Field(description="What other keys and reports call it.")
     title: str = Field(description="What is claimed, in a few words; the student sees it.")
-    points: Points
-    measure: Expression
+    points: Points = Field(description="What it is worth at full credit.")
+    measure: Expression = Field(
+        description="The number that is judged; where key sets are drawn, one for each of them."
+    )
     levels: tuple[LevelForm, ...] = Field(min_length=1, description="The best credit first.")
     needs: Identifier | None = Field(
         default=None, description="No credit unless that criterion earned some."
@@ -322,7 +342,7 @@ class CriterionForm(Form):
 class MisconceptionForm(Form):
     """A known wrong idea, recognised by what the answer does."""
 
-    id: Identifier
+    id: Identifier = Field(description="What examples and reports call it.")
     say: str = Field(description="What the student is told; {t} is the factor that would pass.")
     when: Expression | None = Field(
         default=None, description="A condition that holds on nearly all key sets."
@@ -346,7 +366,7 @@ class MisconceptionForm(Form):
 class UsesForm(Form):
     """An earlier part whose answer this one builds on."""
 
-    question: Identifier
+    question: Identifier = Field(description="The earlier part, of the same assignment.")
     criterion: Identifier = Field(
         alias="if", description="The own answer is used if it earned this criterion in full."
     )
@@ -361,25 +381,29 @@ class UsesForm(Form):
 class WeightsPlot(Form):
     """Bars of the weights, with their spread over the key sets."""
 
-    weights: Expression
-    title: str = "Weights"
+    weights: Expression = Field(description="A column of weights, or a matrix with one row each.")
+    title: str = Field(default="Weights", description="What stands above the picture.")
 
 
 class PlanePlot(Form):
     """Outputs in the plane through two points, with the target halfway."""
 
-    plane: Expression
-    through: tuple[Expression, Expression]
-    labels: tuple[str, str] = ("first", "second")
-    title: str = "Outputs"
+    plane: Expression = Field(description="The output, a column.")
+    through: tuple[Expression, Expression] = Field(description="The two points, columns.")
+    labels: tuple[str, str] = Field(
+        default=("first", "second"), description="What the two points are called."
+    )
+    title: str = Field(default="Outputs", description="What stands above the picture.")
 
 
 class ComparePlot(Form):
     """What comes out against what should."""
 
-    compare: Expression
-    to: Expression
-    title: str = "What comes out, and what should"
+    compare: Expression = Field(description="What comes out, a column or a matrix.")
+    to: Expression = Field(description="What should come out, of the same shape.")
+    title: str = Field(
+        default="What comes out, and what should", description="What stands above the picture."
+    )
 
 
 def _plot_kind(value: Any) -> str:
@@ -401,14 +425,14 @@ PlotForm = Annotated[
 class RangeForm(Form):
     """Bounds for what an example earns."""
 
-    at_least: Points = Decimal(0)
-    at_most: Points = Decimal(1000)
+    at_least: Points = Field(default=Decimal(0), description="It earns no less.")
+    at_most: Points = Field(default=Decimal(1000), description="It earns no more.")
 
 
 class ExampleForm(Form):
     """A right, wrong or unreadable answer: the question's own test."""
 
-    name: str
+    name: str = Field(description="What it shows, in a few words.")
     answer: dict[str, Any] = Field(
         default_factory=dict, description="Fields as a student sends them."
     )
@@ -428,7 +452,9 @@ class ExampleForm(Form):
     uses: dict[str, Any] | None = Field(
         default=None, description="The earlier part's answer, as a student sends it."
     )
-    earns: Points | RangeForm | None = None
+    earns: Points | RangeForm | None = Field(
+        default=None, description="The points it earns without a person, or their bounds."
+    )
     shows: Identifier | tuple[Identifier, ...] = Field(
         default=(), description="The misconceptions it shows, and no others; or `any`."
     )
@@ -449,26 +475,56 @@ class ExampleForm(Form):
 class QuestionFile(Form):
     """One question: what is asked, what is drawn, what is claimed of an answer, and its tests."""
 
-    id: Identifier
-    title: str
-    points: Points
+    id: Identifier = Field(description="The name of the file, without its ending.")
+    title: str = Field(description="What the student sees above the prompt.")
+    points: Points = Field(description="What the criteria and the fields add up to.")
     revision: Annotated[int, Field(ge=1)] = Field(
         default=1,
         description="Raise it to draw everything anew; changing anything else draws the same.",
     )
     prompt: str = Field(description="Markdown with TeX between dollar signs.")
-    hints: tuple[str, ...] = ()
-    uses: UsesForm | None = None
-    draw: dict[Names, DrawForm] = Field(default_factory=dict)
-    families: dict[Name, FamilyForm] = Field(default_factory=dict)
-    given: tuple[Name, ...] = ()
-    key_sets: KeySetsForm | None = None
-    answer: dict[Name, AnswerForm] = Field(min_length=1)
-    compute: dict[Name, Expression] = Field(default_factory=dict)
-    criteria: tuple[CriterionForm, ...] = ()
-    misconceptions: tuple[MisconceptionForm, ...] = ()
-    plots: tuple[PlotForm, ...] = ()
+    hints: tuple[str, ...] = Field(
+        default=(), description="Help for the student, from the first nudge to nearly the answer."
+    )
+    uses: UsesForm | None = Field(
+        default=None,
+        description="An earlier part whose answer this one runs; the two share their variant.",
+    )
+    draw: dict[Names, DrawForm] = Field(
+        default_factory=dict,
+        description="One variant. A number is a size or a constant, a formula is computed from "
+        "what stands above it, anything else is drawn from a random stream of its own.",
+    )
+    families: dict[Name, FamilyForm] = Field(
+        default_factory=dict, description="Matrices whose members are spoken of by number, as x_1."
+    )
+    given: tuple[Name, ...] = Field(default=(), description="What the student is shown.")
+    key_sets: KeySetsForm | None = Field(
+        default=None,
+        description="What the answer is tried on; without it the question is decided exactly.",
+    )
+    answer: dict[Name, AnswerForm] = Field(
+        min_length=1, description="The fields of an answer, by name."
+    )
+    compute: dict[Name, Expression] = Field(
+        default_factory=dict,
+        description="What follows from the answer and the key set, in order; "
+        "criteria, misconceptions and plots may use it.",
+    )
+    criteria: tuple[CriterionForm, ...] = Field(
+        default=(), description="What is claimed of an answer; each is judged by itself."
+    )
+    misconceptions: tuple[MisconceptionForm, ...] = Field(
+        default=(),
+        description="Known wrong ideas, the most telling first: "
+        "each missed criterion is explained once, by the first that fits.",
+    )
+    plots: tuple[PlotForm, ...] = Field(
+        default=(), description="Pictures of what the answer does on practice key sets."
+    )
     fresh_variants: Annotated[int, Field(ge=0, le=64)] = Field(
         default=8, description="On how many other variants a formula is tried."
     )
-    examples: tuple[ExampleForm, ...] = ()
+    examples: tuple[ExampleForm, ...] = Field(
+        default=(), description="The question's own tests, run by `grader check`."
+    )

@@ -13,14 +13,9 @@ from hypothesis.extra import numpy as arrays
 
 from grader.domain.shapes import NUMBER, Shape, column, matrix, row
 from grader.errors import AnswerRefused, FieldError
+from grader.reading.cut import PasteFormat
 from grader.reading.numbers import Array
-from grader.reading.paste import (
-    LONGEST_TEXT,
-    Pasted,
-    PasteFormat,
-    looks_like_numbers,
-    read_pasted,
-)
+from grader.reading.paste import LONGEST_TEXT, Pasted, looks_like_numbers, read_pasted
 
 SHAPES = st.sampled_from([NUMBER, column(1), column(3), row(2), matrix(2, 3), matrix(3, 1)])
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -134,6 +129,38 @@ def test_a_formula_does_not_look_like_numbers(text: str) -> None:
 )
 def test_a_pasted_array_looks_like_numbers_even_if_damaged(text: str) -> None:
     assert looks_like_numbers(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "is_vector"),
+    [
+        pytest.param("1 -2 -3", column(3), True, id="a column"),
+        pytest.param("1 -2 -3", row(3), True, id="a row"),
+        pytest.param("q = -1  -2.5 -3e2;", column(3), True, id="with a name"),
+        pytest.param("1 \u22122 \u22123", column(3), True, id="with signs of the web"),
+        pytest.param("1 -2 -3", None, False, id="any shape"),
+        pytest.param("1 -2 -3", NUMBER, False, id="a number"),
+        pytest.param("1 -2 -3", column(4), False, id="a longer vector"),
+        pytest.param("1 -2 -3", matrix(1, 3), False, id="a matrix"),
+        pytest.param("2 -3", column(2), False, id="only two numbers"),
+        pytest.param("2 - 3", column(2), False, id="a difference"),
+        pytest.param("2 - 3", column(3), False, id="a difference of three words"),
+        pytest.param("1 - 2 -3", column(3), False, id="one sign that stands alone"),
+        pytest.param("1 -2 -x", column(3), False, id="a symbol"),
+        pytest.param("1-2-3", column(3), False, id="no spaces"),
+    ],
+)
+def test_a_line_of_signed_numbers_is_a_vector_only_where_one_of_its_length_is_asked_for(
+    text: str, shape: Shape | None, is_vector: bool
+) -> None:
+    assert looks_like_numbers(text, shape=shape) is is_vector
+
+
+def test_a_line_of_signed_numbers_is_read_as_a_vector() -> None:
+    pasted = read_pasted("1 -2 -3", field="q", shape=column(3))
+
+    assert pasted.format is PasteFormat.SPACES
+    assert pasted.values.tolist() == [1.0, -2.0, -3.0]
 
 
 M = [[1.0, -2.5, 3.0], [4.0, 5.0, 600.0]]

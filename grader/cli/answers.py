@@ -1,0 +1,159 @@
+"""An answer from a file, from standard input or from the command itself, read for a question."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from grader.errors import AnswerRefused, FieldError, OperatorError
+from grader.formula.evaluate import Environment
+from grader.reading.answer import Answer, read_answer
+from grader.reading.fields import Field
+
+# What Python's reader of JSON says, in words for those who do not program.
+_PLAINER = {
+    "Expecting value": "a value is missing or cannot be read",
+    "Expecting property name": "a name in double quotes is needed; no comma may stand last",
+    "Expecting ',' delimiter": "a comma or a closing bracket is missing",
+    "Expecting ':' delimiter": "a colon is missing",
+    "Illegal trailing comma": "a comma is not followed by anything",
+    "Extra data": "there is more after the end",
+    "Unterminated string": "a text begins that has no closing quote",
+    "Invalid control character": "a text holds a line break or another control character",
+    "Invalid \\": "a text holds a single backslash; write it twice, as in \\\\mu_a",
+}
+# LaTeX commands whose backslash and first letter JSON takes for one special character.
+_EATEN = re.compile(
+    r"([\b\f])([a-z]+)|(\t)(op|ext|imes|heta|au)\b|(\n)(u|eq?)\b|(\r)(ho|ight|Vert|vert)\b"
+)
+_LETTERS = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
+
+#: No answer to any question comes near this.
+MOST_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What was sent, decoded, and where it came from."""
+
+    data: Any
+    source: str
+    is_earlier: bool = False
+
+    def text_of(self, field: str) -> str | None:
+        """What was sent for a field, if that is text."""
+        text = self.data.get(field) if isinstance(self.data, dict) else None
+        return text if isinstance(text, str) else None
+
+
+class UnreadableAnswer(AnswerRefused):
+    """An answer that cannot be read, with what was sent."""
+
+    def __init__(self, errors: list[FieldError], *, sent: Sent) -> None:
+        super().__init__(errors)
+        self.sent = sent
+
+
+def load_sent(path: Path, *, is_earlier: bool = False) -> Sent:
+    """Decode a JSON file; `-` is standard input."""
+    source = "standard input" if str(path) == "-" else str(path)
+    try:
+        if str(path) == "-":
+            raw = sys.stdin.buffer.read(MOST_BYTES + 1)
+        else:
+            with path.open("rb") as file:
+                raw = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise OperatorError(f"{source} cannot be read: {error.strerror}.") from None
+    return decode_sent(raw, source=source, is_earlier=is_earlier)
+
+
+def decode_sent(raw: bytes, *, source: str, is_earlier: bool = False) -> Sent:
+    """Decode JSON; the body of a request, `{"answer": {…}}`, is taken for the answer in it.
+
+    NaN and infinities are let through, so that whoever reads the numbers can say where they stand.
+
+    Raises
+    ------
+    UnreadableAnswer
+        Where it is no JSON, is too large, or has a key twice.
+    """
+    sent = Sent(None, source, is_earlier)
+    if len(raw) > MOST_BYTES:
+        raise _refused(sent, f"is larger than {MOST_BYTES // 2**20} MiB", "answer.size")
+    try:
+        text = raw.decode(json.detect_encoding(raw))
+        data = json.loads(text, object_pairs_hook=_without_repeats, parse_int=_integer)
+        # Half of a surrogate pair can be written in JSON, but is no text.
+        json.dumps(data, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise _refused(sent, _say_where(error), "json.invalid") from None
+    except UnicodeError:
+        raise _refused(sent, "is no text in UTF-8", "json.encoding") from None
+    except RecursionError:
+        raise _refused(sent, "is nested too deeply", "json.depth") from None
+    except _Repeated as error:
+        raise _refused(sent, f"has the key {error.args[0]!r} twice", "json.repeated") from None
+    if isinstance(data, dict) and set(data) == {"answer"} and isinstance(data["answer"], dict):
+        data = data["answer"]
+    return replace(sent, data=data)
+
+
+def read_sent(sent: Sent, fields: Sequence[Field], variant: Environment) -> Answer:
+    """Read what was sent for a question's fields; raises `UnreadableAnswer`."""
+    try:
+        return read_answer(sent.data, fields, variant)
+    except AnswerRefused as refused:
+        faults = [_with_hint(fault, sent.text_of(fault.field)) for fault in refused.errors]
+        raise UnreadableAnswer(faults, sent=sent) from None
+
+
+class _Repeated(Exception):
+    """A key that stands twice in one object."""
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in result:
+            raise _Repeated(name[:24])
+        result[name] = value
+    return result
+
+
+def _integer(digits: str) -> int:
+    # Python refuses to read thousands of digits; so many are too large in any case.
+    return int(digits[:400])
+
+
+def _say_where(error: json.JSONDecodeError) -> str:
+    if not error.doc.strip():
+        return "is empty"
+    known = (plainer for start, plainer in _PLAINER.items() if error.msg.startswith(start))
+    what = next(known, error.msg)
+    return f"is no valid JSON; in line {error.lineno}, column {error.colno} {what}"
+
+
+def _with_hint(fault: FieldError, text: str | None) -> FieldError:
+    r"""The same fault, with a word on backslashes where JSON has eaten one, as in "\frac"."""
+    eaten = _EATEN.search(text or "")
+    if eaten is None:
+        return fault
+    special, rest = filter(None, eaten.groups())
+    name = _LETTERS[special] + rest
+    hint = f"In JSON a backslash is written twice: \\\\{name} instead of \\{name}."
+    return FieldError(
+        fault.message, field=fault.field, code=fault.code, path=fault.path, column=fault.column,
+        expected=fault.expected, got=fault.got, hint=f"{fault.hint} {hint}".strip(),
+    )  # fmt: skip
+
+
+def _refused(sent: Sent, message: str, code: str) -> UnreadableAnswer:
+    expected = "a JSON object with the fields by name"
+    fault = FieldError(f"{sent.source} {message}.", field="", code=code, expected=expected)
+    return UnreadableAnswer([fault], sent=sent)

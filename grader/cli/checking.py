@@ -1,0 +1,180 @@
+"""Rubrics checked in several processes: first their examples, then changes they should notice."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from grader.errors import OperatorError
+from grader.rubric.catalog import Catalog, Rubric, load_catalog
+from grader.rubric.examples import Failure, Mutant, is_noticed, list_mutants, run_examples
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """How one question came out."""
+
+    question: str
+    examples: int
+    variants: int
+    failures: tuple[Failure, ...]
+    mutants: int
+    unnoticed: tuple[str, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether every example came out as it says, and every mutant was noticed."""
+        return not self.failures and not self.unnoticed
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What was just done, and how much of the whole it was."""
+
+    question: str
+    what: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """What one process does at once: the examples of a question, or one of its mutants."""
+
+    question: str
+    mutant: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    unit: _Unit
+    failures: tuple[Failure, ...] = ()
+    change: str = ""
+    is_noticed: bool = True
+
+
+@cache
+def load_folder(folder: Path) -> Catalog:
+    """The catalog of a folder, loaded once in each process."""
+    return load_catalog(folder)
+
+
+def count_steps(folder: Path, *, wanted: str | None = None, mutate: bool = False) -> int:
+    """How large all steps are together."""
+    return sum(1 + (len(_mutants(each)) if mutate else 0) for each in _rubrics(folder, wanted))
+
+
+def run_checks(
+    folder: Path,
+    *,
+    variants: int,
+    wanted: str | None = None,
+    mutate: bool = False,
+    workers: int | None = None,
+    tell: Callable[[Step], None] = lambda _: None,
+) -> list[Checked]:
+    """Check the questions of a folder, or the one that is wanted, in several processes.
+
+    Mutants of a question whose examples fail are left out: they would all be noticed.
+    """
+    rubrics = _rubrics(folder, wanted)
+    failures: dict[str, tuple[Failure, ...]] = {}
+    unnoticed: dict[str, list[str]] = {rubric.id: [] for rubric in rubrics}
+    # The longest ones first, so that no process is left alone with one at the end.
+    units = [_Unit(rubric.id) for rubric in sorted(rubrics, key=_effort, reverse=True)]
+    for done in _run(folder, units, variants, workers):
+        failures[done.unit.question] = done.failures
+        tell(Step(done.unit.question, "examples", 1))
+    mutants: list[_Unit] = []
+    for rubric in rubrics if mutate else []:
+        places = range(len(_mutants(rubric)))
+        if failures[rubric.id]:
+            tell(Step(rubric.id, "no changes, because its examples fail", len(places)))
+        else:
+            mutants.extend(_Unit(rubric.id, place) for place in places)
+    for done in _run(folder, mutants, variants, workers):
+        if not done.is_noticed:
+            unnoticed[done.unit.question].append(done.change)
+        tell(Step(done.unit.question, done.change, 1))
+    tried = {unit.question for unit in mutants}
+    return [
+        Checked(
+            rubric.id,
+            len(rubric.form.examples),
+            variants,
+            failures[rubric.id],
+            len(_mutants(rubric)) if rubric.id in tried else 0,
+            tuple(sorted(unnoticed[rubric.id])),
+        )
+        for rubric in rubrics
+    ]
+
+
+def _rubrics(folder: Path, wanted: str | None) -> list[Rubric]:
+    return [each for each in load_folder(folder).rubrics() if wanted in (None, each.id)]
+
+
+def _mutants(rubric: Rubric) -> list[Mutant]:
+    return list(list_mutants(rubric.question))
+
+
+def _effort(rubric: Rubric) -> int:
+    sets = rubric.question.key_sets.counts[0] if rubric.question.key_sets else 1
+    return sets * len(rubric.form.examples)
+
+
+def _run_unit(folder: Path, unit: _Unit, variants: int) -> _Done:
+    rubric = load_folder(folder).get_rubric(unit.question)
+    if unit.mutant is None:
+        outcomes = run_examples(rubric, variants=variants)
+        return _Done(unit, tuple(failure for outcome in outcomes for failure in outcome))
+    mutant = _mutants(rubric)[unit.mutant]
+    return _Done(unit, change=mutant.change, is_noticed=is_noticed(rubric, mutant))
+
+
+def _run(
+    folder: Path, units: Sequence[_Unit], variants: int, workers: int | None
+) -> Iterator[_Done]:
+    """Run units in processes of their own; as they are done, in any order."""
+    processes = min(workers or _cores(), len(units))
+    if processes <= 1:
+        yield from (_run_unit(folder, unit, variants) for unit in units)
+        return
+    pool = ProcessPoolExecutor(processes, initializer=_leave_interrupts)
+    try:
+        waiting = [pool.submit(_run_unit, folder, unit, variants) for unit in units]
+        yield from (done.result() for done in as_completed(waiting))
+    except BrokenProcessPool:
+        raise OperatorError(
+            "A process ended before its work was done, perhaps for want of memory. "
+            "Try again with --workers 1."
+        ) from None
+    except BaseException:
+        # Nobody waits for the rest any more.
+        _end(multiprocessing.active_children())
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _end(processes: Iterable[multiprocessing.process.BaseProcess]) -> None:
+    for process in processes:
+        process.terminate()
+
+
+def _leave_interrupts() -> None:
+    # Ctrl-C reaches every process of the terminal; the first one decides for all.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,185 @@
+"""Errors as sentences for people, as JSON for programs, and as exit codes for both.
+
+The JSON has the keys of the service's problems (RFC 9457).
+"""
+
+from __future__ import annotations
+
+import textwrap
+import traceback
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.cells import cell_len
+from rich.console import Console
+from typer.core import TyperCommand
+
+from grader.cli.answers import UnreadableAnswer
+from grader.cli.options import print_json
+from grader.errors import AnswerRefused, FieldError, KeysetError, RubricErrors
+
+
+class ExitCode(IntEnum):
+    """How a command ended."""
+
+    NOT_SOUND = 1
+    WRONG_CALL = 2
+    UNREADABLE_ANSWER = 3
+    BROKEN_RUBRIC = 4
+    DEFECT = 70
+    STOPPED = 130
+
+
+class Command(TyperCommand):
+    """A command that ends in a sentence and an exit code, whatever happens in it."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command and turn what it raises into an exit."""
+        try:
+            return super().invoke(ctx)
+        except KeysetError as error:
+            if ctx.params.get("as_json"):
+                print_json(as_problem(error))
+            else:
+                _explain(error)
+            raise typer.Exit(exit_code(error)) from None
+        except KeyboardInterrupt:
+            _say("Stopped.")
+            raise typer.Exit(ExitCode.STOPPED) from None
+        except Exception as error:
+            if _is_for_typer(error) or ctx.find_root().params.get("traceback"):
+                raise
+            _say(_describe_defect(error))
+            raise typer.Exit(ExitCode.DEFECT) from None
+
+
+def exit_code(error: KeysetError) -> ExitCode:
+    """The exit code that tells a program what went wrong."""
+    match error:
+        case AnswerRefused():
+            return ExitCode.UNREADABLE_ANSWER
+        case RubricErrors():
+            return ExitCode.BROKEN_RUBRIC
+        case _:
+            return ExitCode.WRONG_CALL
+
+
+def as_problem(error: KeysetError) -> dict[str, object]:
+    """An error as data: its code, what happened, and every place where it did."""
+    match error:
+        case AnswerRefused():
+            return {
+                "code": error.code,
+                "title": _title(error),
+                "detail": str(error.errors[0]),
+                "attempt_used": False,
+                "errors": [_field_problem(error, each) for each in error.errors],
+            }
+        case RubricErrors():
+            return {
+                "code": error.code,
+                "title": "The rubric cannot be used as it stands.",
+                "detail": str(error.errors[0]),
+                "errors": [
+                    {
+                        "file": each.place.file,
+                        "line": each.place.line,
+                        "column": each.place.column,
+                        "field": each.field or None,
+                        "detail": each.message,
+                    }
+                    for each in error.errors
+                ],
+            }
+        case _:
+            return {
+                "code": error.code,
+                "title": "The command cannot be carried out.",
+                "detail": str(error),
+                "errors": [],
+            }
+
+
+def _field_problem(error: AnswerRefused, fault: FieldError) -> dict[str, object]:
+    pointer = fault.pointer if fault.field else "#/answer"
+    if _is_earlier(error):
+        pointer = pointer.replace("#/answer", "#/uses", 1)
+    return {
+        "pointer": pointer,
+        "code": fault.code,
+        "detail": fault.message,
+        "expected": fault.expected or None,
+        "got": fault.got or None,
+        "hint": fault.hint or None,
+        "column": fault.column,
+    }
+
+
+def _title(error: AnswerRefused) -> str:
+    which = "The earlier answer (--uses)" if _is_earlier(error) else "The answer"
+    return f"{which} cannot be read; nothing was graded and no attempt is used."
+
+
+def _is_earlier(error: AnswerRefused) -> bool:
+    return isinstance(error, UnreadableAnswer) and error.sent.is_earlier
+
+
+def _explain(error: KeysetError) -> None:
+    match error:
+        case AnswerRefused():
+            _say(_title(error))
+            for fault in error.errors:
+                _say(str(fault), indent=2)
+                _point(error, fault)
+        case RubricErrors():
+            for mistake in error.errors:
+                _say(str(mistake))
+        case _:
+            _say(str(error))
+
+
+def _point(error: AnswerRefused, fault: FieldError) -> None:
+    """Show the text that was sent, with a caret under the place of the fault."""
+    if fault.column is None or not isinstance(error, UnreadableAnswer):
+        return
+    text = error.sent.text_of(fault.field)
+    if text is None:
+        return
+    start = max(fault.column - 40, 0)
+    excerpt = "".join(c if c.isprintable() else "?" for c in text[start : start + 66])
+    space = " " * cell_len(excerpt[: fault.column - 1 - start])
+    _say(f"      {excerpt}\n      {space}^", wrapped=False)
+
+
+def _say(text: str, *, indent: int = 0, wrapped: bool = True) -> None:
+    """Print to standard error, wrapped at words on a terminal and in one line elsewhere."""
+    console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    space = " " * indent
+    if wrapped and console.is_terminal:
+        text = textwrap.fill(
+            text, max(console.width, 40), initial_indent=space, subsequent_indent=2 * space,
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+    else:
+        text = space + text
+    console.print(text)
+
+
+def _is_for_typer(error: Exception) -> bool:
+    """Whether typer itself knows how to end: its own exceptions, and a reader that went away."""
+    return isinstance(error, typer.Exit | typer.Abort | BrokenPipeError) or hasattr(
+        error, "exit_code"
+    )
+
+
+def _describe_defect(error: Exception) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [frame for frame in frames if "grader" in Path(frame.filename).parts]
+    last = (inside or frames)[-1]
+    return (
+        f"Keyset itself failed: {type(error).__name__}: {error} "
+        f"({Path(last.filename).name}, line {last.lineno}). This is a defect; please report it. "
+        "With --traceback in front of the command, all of it is shown."
+    )

@@ -1,0 +1,81 @@
+r"""TeX between dollar signs, softened so that a terminal can show it: `$\mu_a^\top k$` → μ_aᵀ k.
+
+What is not known stays as it was written. Subscripts stay as formulas have them.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# Code stays as it is, dollar signs included.
+_PIECES = re.compile(r"(?P<code>`[^`]*`)|\$\$(?P<block>.+?)\$\$|\$(?P<inline>[^$]+)\$", re.DOTALL)
+_PUNCTUATION = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~&])")
+
+_GREEK = (
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa mu nu xi pi rho sigma tau upsilon "
+    "phi chi psi omega"
+)
+_OTHERS = (
+    "lambda λ Lambda Λ varepsilon ε varphi φ sum Σ prod Π top ᵀ infty ∞ dots … ldots … cdots … "
+    "approx ≈ sim ~ neq ≠ ne ≠ le ≤ leq ≤ ge ≥ geq ≥ gg ≫ ll ≪ times × cdot · pm ± perp ⊥ in ∈ "
+    "to → mapsto ↦ mid | lVert ‖ rVert ‖ Vert ‖ lvert | rvert | langle ⟨ rangle ⟩"
+)
+_SIGNS = dict(re.findall(r"(\S+) (\S+)", _OTHERS))
+for _name in _GREEK.split():
+    _SIGNS[_name] = unicodedata.lookup(f"GREEK SMALL LETTER {_name}")
+    _SIGNS[_name.capitalize()] = unicodedata.lookup(f"GREEK CAPITAL LETTER {_name}")
+_SIGNS |= {name: name for name in ("exp", "log", "ln", "max", "min", "det", "dim")}
+_SIGNS |= dict.fromkeys(("left", "right", "big", "Big", "displaystyle", "quad"), "")
+_HALVES = {("1", "2"): "½", ("1", "3"): "⅓", ("1", "4"): "¼", ("3", "4"): "¾"}
+_RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
+
+_WORDS = re.compile(r"\\(?:text|operatorname|mathrm|mathbf|mathbb|mathcal|mathit)\{([^{}]*)\}")
+_SCRIPT = re.compile(r"([_^])\{([^{}]*)\}")
+_PART = r"(?:\{([^{}]*)\}|\s*(\w))"
+_FRACTION = re.compile(r"\\[dt]?frac" + _PART + _PART)
+_POWER = re.compile(r"\^([0-9]|\([+-]?[0-9]+\))")
+_COMMAND = re.compile(r"\\([A-Za-z]+)")
+
+
+def soften(text: str) -> str:
+    """Plain text with its TeX made readable."""
+    return _PIECES.sub(lambda piece: piece["code"] or _soften(piece), text)
+
+
+def soften_markdown(text: str) -> str:
+    """Markdown with its TeX made readable, and safe from being taken for Markdown."""
+    return _PIECES.sub(
+        lambda piece: piece["code"] or _PUNCTUATION.sub(r"\\\1", _soften(piece)), text
+    )
+
+
+def _soften(piece: re.Match[str]) -> str:
+    tex = _WORDS.sub(r"\1", piece["block"] or piece["inline"])
+    tex = re.sub(r"\\[,;:!]", " ", tex)
+    tex = re.sub(r"\\lVert\s*", "‖", tex)
+    # From the inside outwards, because fractions hold subscripts and other fractions.
+    previous = ""
+    while tex != previous:
+        previous = tex
+        tex = _FRACTION.sub(_fraction, _SCRIPT.sub(_script, tex))
+    tex = re.sub(r"\^(\\top|T)\b", "ᵀ", tex)
+    tex = _COMMAND.sub(lambda name: _SIGNS.get(name[1], name[0]), tex)
+    tex = _POWER.sub(lambda power: power[1].strip("()").translate(_RAISED), tex)
+    tex = tex.replace(r"\{", "{").replace(r"\}", "}")
+    return " ".join(tex.split())
+
+
+def _script(script: re.Match[str]) -> str:
+    mark, inside = script.groups()
+    return f"{mark}{inside}" if re.fullmatch(r"\w+|\\\w+", inside) else f"{mark}({inside})"
+
+
+def _fraction(fraction: re.Match[str]) -> str:
+    above, below = fraction[1] or fraction[2] or "", fraction[3] or fraction[4] or ""
+    half = _HALVES.get((above.strip(), below.strip()))
+    return half or f"{_bracketed(above)}/{_bracketed(below)}"
+
+
+def _bracketed(term: str) -> str:
+    return term if re.fullmatch(r"\\?\w+", term.strip()) else f"({term})"

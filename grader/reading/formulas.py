@@ -1,0 +1,71 @@
+"""Formulas as answers: read, checked for their shape and tried on what the student was given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.domain.shapes import Shape
+from grader.errors import FieldError, FormulaError
+from grader.formula.evaluate import Environment, evaluate_finite
+from grader.formula.read import Formula, read_formula
+from grader.formula.scope import Scope
+
+#: The values that a constant declared as large (`C >> 0`) is tried at.
+LADDER = (1e2, 1e3, 1e4, 1e5, 1e6)
+
+
+def read_formula_for(
+    sent: str, *, field: str, shape: Shape, scope: Scope, variant: Environment
+) -> Formula:
+    """Read a formula that gives exactly this shape and is finite on the variant.
+
+    Raises
+    ------
+    FieldError
+        With the code, the hint and the place of the formula's fault; ``answer.shape`` where the
+        formula gives another shape.
+    """
+    try:
+        formula = read_formula(sent, scope, named=field)
+        _check_shape(formula, field, shape)
+        evaluate_formula(formula, variant, large=LADDER[0])
+    except FormulaError as error:
+        raise FieldError(
+            f"{field}, column {error.column}: {error.message}",
+            field=field,
+            code=error.code,
+            hint=error.hint,
+            column=error.column,
+            expected=f"a formula that gives {shape.describe()}",
+        ) from None
+    return formula
+
+
+def evaluate_formula(formula: Formula, variant: Environment, *, large: float) -> NDArray[Any]:
+    """The value of a formula on variants, of shape (variants, …).
+
+    Constants that the formula declares as large take the value `large`.
+
+    Raises
+    ------
+    FormulaError
+        Where a value is not finite.
+    """
+    sizes = {name: np.full((1, 1), large) for name in formula.large}
+    known = Environment({**variant.values, **sizes}, variant.indices)
+    return evaluate_finite(formula.tree, known)[:, 0]
+
+
+def _check_shape(formula: Formula, name: str, shape: Shape) -> None:
+    if formula.shape == shape:
+        return
+    hint = "Transpose it: put ^T behind it." if formula.shape.transposed() == shape else ""
+    raise FormulaError(
+        f"{name} must be {shape.describe()}, but this formula gives {formula.shape.describe()}.",
+        column=formula.tree.span.start + 1,
+        hint=hint,
+        code="answer.shape",
+    )

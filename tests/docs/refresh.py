@@ -1,0 +1,64 @@
+"""Bring the documentation up to date: outputs of commands, pictures, generated pages.
+
+Run by `make docs`. What changes is then read by a person, in the diff.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from grader.rubric.reference import render_reference
+from tests.docs.pages import (
+    ROOT,
+    CommandStep,
+    Workshop,
+    list_pages,
+    name_of,
+    read_steps,
+    shorten,
+    tidy,
+)
+from tests.docs.pictures import differences
+
+
+def refresh() -> None:
+    """Write everything that can be made anew."""
+    reference = ROOT / "docs" / "reference"
+    _write(reference / "rubric.md", render_reference(reference / "sample"))
+    for page in list_pages():
+        with tempfile.TemporaryDirectory() as folder:
+            workshop = Workshop(Path(folder))
+            _write(page, refreshed(page.read_text(encoding="utf-8"), workshop))
+            for picture in (workshop.folder / "docs" / "pictures").iterdir():
+                _take_picture(picture, ROOT / "docs" / "pictures" / picture.name)
+
+
+def refreshed(text: str, workshop: Workshop) -> str:
+    """A page whose commands show what they print now."""
+    parts, done = [], 0
+    for step in read_steps(text):
+        printed = workshop.take(step)
+        if isinstance(step, CommandStep):
+            lines = shorten(tidy(printed), tidy(step.shown))
+            parts += [text[done : step.start], "".join(f"{line}\n" for line in lines)]
+            done = step.end
+    return "".join([*parts, text[done:]])
+
+
+def _take_picture(made: Path, kept: Path) -> None:
+    # Pictures that differ in the last digits only are left alone.
+    if not kept.is_file() or differences(made.read_text("utf-8"), kept.read_text("utf-8")):
+        shutil.copy(made, kept)
+        print(f"{name_of(kept)} is new")
+
+
+def _write(page: Path, text: str) -> None:
+    if not page.is_file() or page.read_text(encoding="utf-8") != text:
+        page.write_text(text, encoding="utf-8")
+        print(f"{name_of(page)} is new")
+
+
+if __name__ == "__main__":
+    refresh()

@@ -1,0 +1,148 @@
+"""docs/reference/formulas.md: every row of every table is read and computed."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from _pytest.mark import ParameterSet
+from numpy.typing import NDArray
+
+from grader.domain.shapes import Kind, Shape
+from grader.engine.functions import AUTHOR
+from grader.engine.judge import Judge
+from grader.engine.observe import observe, set_up
+from grader.engine.streams import DEVELOPMENT_SECRET
+from grader.engine.variants import Variant, stack_variants
+from grader.errors import AnswerRefused
+from grader.formula.evaluate import Environment, evaluate_finite
+from grader.formula.functions import CORE
+from grader.formula.read import read_formula, read_tree
+from grader.formula.tree import Node
+from grader.reading.answer import read_answer
+from grader.reading.fields import ArrayField
+from grader.rubric.catalog import Rubric, load_rubric_text
+from tests.docs.pages import ROOT, Table, code, read_blocks, read_tables
+
+PAGE = ROOT / "docs" / "reference" / "formulas.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+TABLES = list(read_tables(TEXT))
+AUTHORS = TEXT.index("## For authors")
+STUDENT_TABLES = [table for table in read_tables(TEXT[:AUTHORS]) if "gives" in table.headings]
+AUTHOR_TABLES = [table for table in read_tables(TEXT[AUTHORS:]) if "gives" in table.headings]
+REFUSED_TABLES = [table for table in TABLES if "refused with" in table.headings]
+STUDENTS = ("ada", "emmy", "sofia")
+
+
+def rows(tables: list[Table]) -> list[ParameterSet]:
+    return [pytest.param(row, id=row["formula"]) for table in tables for row in table.rows]
+
+
+@cache
+def rubric() -> Rubric:
+    (text,) = (block.text for block in read_blocks(TEXT) if block.language == "yaml")
+    return load_rubric_text(text, path=Path("formulas.yaml"), assignment="page", earlier={})
+
+
+@cache
+def judge() -> Judge:
+    return Judge(rubric().question, DEVELOPMENT_SECRET)
+
+
+def variants() -> list[Variant]:
+    return [judge().variant(name) for name in STUDENTS]
+
+
+def field() -> ArrayField:
+    (found,) = rubric().question.fields
+    assert isinstance(found, ArrayField)
+    return found
+
+
+def described(shape: Shape) -> str:
+    """A shape in the words of the page, with the names of the sizes."""
+    sizes = {rubric().scope.constants[name]: name for name in ("n", "d", "m", "p")}
+    rows, columns = sizes.get(shape.rows, shape.rows), sizes.get(shape.columns, shape.columns)
+    match shape.kind:
+        case Kind.COLUMN:
+            return f"a column of {rows}"
+        case Kind.ROW:
+            return f"a row of {columns}"
+        case Kind.MATRIX:
+            return f"a {rows} × {columns} matrix"
+        case Kind.NUMBER | Kind.CONDITION:
+            return f"a {shape.kind.value}"
+
+
+def stated(words: str) -> str:
+    """What the page states, with sizes that have a name called by it."""
+    sizes = {f"{rubric().scope.constants[name]:g}": name for name in ("n", "d", "m", "p")}
+    return re.sub(r"\b\d+\b", lambda match: sizes.get(match[0], match[0]), words)
+
+
+@cache
+def read(text: str) -> Node:
+    """An author's formula; kept, because the engine knows formulas by their identity."""
+    return read_tree(text, rubric().scope)
+
+
+def on_key_sets(node: Node) -> NDArray[Any]:
+    """A value for the query 40 mu_a on the key sets of one student."""
+    variant = variants()[0]
+    query = evaluate_finite(read("40 mu_a"), stack_variants([variant]))
+    environment = set_up([variant], {"q": query[:, 0]})
+    source = judge().ground.source(0, 500)
+    (values,) = observe(rubric().question, environment, [node], source).values
+    return values
+
+
+def assert_same(first: NDArray[Any], second: NDArray[Any]) -> None:
+    np.testing.assert_allclose(*np.broadcast_arrays(first, second), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("row", rows(STUDENT_TABLES))
+def test_a_formula_is_read_as_the_page_says(row: dict[str, str]) -> None:
+    formula = read_formula(code(row["formula"]), field().scope, named="q")
+    other = read(code(row["the same as"]))
+    drawn = stack_variants(variants())
+    large = {name: np.full((1, 1), 100.0) for name in formula.large}
+
+    assert described(formula.shape) == stated(row["gives"])
+    assert other.shape == formula.shape
+    known = Environment({**drawn.values, **large}, drawn.indices)
+    assert_same(evaluate_finite(formula.tree, known), evaluate_finite(other, drawn))
+
+
+@pytest.mark.parametrize("row", rows(AUTHOR_TABLES))
+def test_an_authors_formula_is_read_as_the_page_says(row: dict[str, str]) -> None:
+    node = read(code(row["formula"]))
+    other = read(code(row["the same as"]))
+
+    assert described(node.shape) == stated(row["gives"])
+    assert other.shape == node.shape
+    assert_same(on_key_sets(node), on_key_sets(other))
+
+
+@pytest.mark.parametrize("row", rows(REFUSED_TABLES))
+def test_a_formula_is_refused_as_the_page_says(row: dict[str, str]) -> None:
+    with pytest.raises(AnswerRefused) as refused:
+        read_answer(
+            {"q": code(row["formula"])}, rubric().question.fields, stack_variants(variants()[:1])
+        )
+
+    (error,) = refused.value.errors
+    assert (error.code, error.column) == (code(row["refused with"]), int(row["at column"]))
+
+
+def test_every_function_has_a_row() -> None:
+    shown = " ".join(code(row["formula"]) for table in STUDENT_TABLES for row in table.rows)
+    shown_to_authors = " ".join(
+        code(row["formula"]) for table in AUTHOR_TABLES for row in table.rows
+    )
+
+    assert CORE.keys() <= set(re.findall(r"[a-z]+(?=\()", shown))
+    assert AUTHOR.keys() - CORE.keys() <= set(re.findall(r"[a-z_]+(?=\()", shown_to_authors))

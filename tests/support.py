@@ -1,0 +1,71 @@
+"""What several tests share: the shipped rubrics, and judging an answer in one line."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from grader.engine.judge import Judge, Judgement
+from grader.engine.noise import NoiseBank
+from grader.engine.rows import Submission
+from grader.engine.streams import DEVELOPMENT_SECRET
+from grader.engine.variants import Variant, stack_variants
+from grader.reading.answer import read_answer
+from grader.rubric.catalog import Catalog, Rubric, load_catalog, shipped_folder
+
+BANK = NoiseBank()
+
+
+@cache
+def shipped() -> Catalog:
+    """The shipped rubrics."""
+    return load_catalog(shipped_folder())
+
+
+@cache
+def judge_of(question: str) -> Judge:
+    """A judge of a shipped question, with the development secret."""
+    return Judge(shipped().get_rubric(question).question, DEVELOPMENT_SECRET, BANK)
+
+
+def rubric_of(question: str) -> Rubric:
+    """A shipped question's rubric."""
+    return shipped().get_rubric(question)
+
+
+def submit(
+    question: str, sent: dict[str, Any], *, student: str = "ada", uses: dict[str, Any] | None = None
+) -> Submission:
+    """Read an answer for a student's variant, as the command line does."""
+    judge = judge_of(question)
+    variant = judge.variant(student)
+    drawn = stack_variants([variant])
+    answer = read_answer(sent, judge.question.fields, drawn)
+    earlier = None
+    if uses is not None:
+        assert judge.question.uses is not None
+        earlier = read_answer(uses, judge.question.uses.question.fields, drawn)
+    return Submission(variant, answer, judge.used(variant, earlier))
+
+
+def judged(
+    question: str, sent: dict[str, Any], *, student: str = "ada", uses: dict[str, Any] | None = None
+) -> Judgement:
+    """Read and judge an answer."""
+    (judgement,) = judge_of(question).judge([submit(question, sent, student=student, uses=uses)])
+    return judgement
+
+
+def shown(judgement: Judgement) -> set[str]:
+    """The misconceptions that a judgement names."""
+    return {each.id for each in judgement.misconceptions}
+
+
+def awarded(judgement: Judgement) -> float:
+    """The points that a judgement awards."""
+    return float(judgement.score.awarded)
+
+
+def vectors(variant: Variant, family: str, *indices: str) -> list[Any]:
+    """Members of a family by the names of their indices."""
+    return [variant.values[family][variant.indices[index]] for index in indices]
