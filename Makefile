@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv run test lint types imports check bench lock format clean
+.PHONY: help venv run test lint types imports check bench docs lock format clean
 
 # The interpreter that .venv is made with; empty means the first one that is new enough.
 PYTHON ?=
@@ -38,6 +38,9 @@ check: lint types imports test ## Run everything that CI runs
 
 bench: $(READY) ## Measure the speed of grading
 	$(BIN)/grader bench
+
+docs: $(READY) ## Bring the outputs, tables and pictures in the documentation up to date
+	$(BIN)/python -m tests.docs.refresh
 
 format: $(READY) ## Format the code and mend what can be mended
 	$(BIN)/ruff check --fix-only

@@ -135,8 +135,9 @@ class FieldError(StudentError):
 
     @property
     def pointer(self) -> str:
-        """The place as a JSON pointer into the request's body."""
-        return "/".join(["#", "answer", _escape(self.field), *(str(index) for index in self.path)])
+        """The place as a JSON pointer into the request's body; an empty field is the whole answer."""
+        field = [_escape(self.field)] if self.field else []
+        return "/".join(["#", "answer", *field, *(str(index) for index in self.path)])
 
 
 def _escape(name: str) -> str:

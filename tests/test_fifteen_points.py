@@ -400,6 +400,24 @@ def test_point_12_nothing_overflows_before_it_is_rescaled(size: float) -> None:
     assert judgement.verdict("weights").evidence.measured == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("exponent", [13, 14, 15, 20, 100, 307])
+@pytest.mark.parametrize("question", [EXACT, NOISY])
+def test_point_12_no_length_makes_the_grade_a_matter_of_rounding_errors(
+    question: str, exponent: int
+) -> None:
+    family = symbol(question)
+    for student in "abcdef":
+        first, second = vectors(judge_of(question).variant(student), family, "a", "b")
+        query = 10.0**exponent * (first + second)
+        assert awarded(judged(question, {"q": query.tolist()}, student=student)) == 8
+
+
+def test_point_12_a_huge_earlier_answer_can_be_used() -> None:
+    calm = {"share_near_average": 0.99, "variance_1": 0, "variance_2": 0, "left_out_share": 0.0786}
+
+    assert awarded(judged(CALM, calm, uses={"q1": "1e307 mu_a", "q2": "1e307 mu_b"})) == 8
+
+
 def test_point_12_the_given_numbers_are_served_in_full() -> None:
     from grader.feedback.given import given_values
 
@@ -425,7 +443,29 @@ def test_point_13_a_number_in_place_of_beta_passes_as_numbers_and_fails_as_a_for
     assert awarded(failed) == 0
     assert failed.verdict("c_2").reason is Reason.NOT_GENERAL
     assert awarded(judged(MATRICES, {**formula, "V": numbers.tolist()})) == 10
-    assert "fails as a formula" in rubric_of(MATRICES).form.prompt
+    assert "fails as a\nformula" in rubric_of(MATRICES).form.prompt
+
+
+def test_point_13_numbers_with_a_factor_in_front_are_numbers() -> None:
+    first, second = vectors(judge_of(EXACT).variant("ada"), "k", "a", "b")
+
+    assert awarded(judged(EXACT, {"q": f"40 * {(first + second).tolist()}"})) == 8
+
+
+def test_point_13_a_formula_is_tried_elsewhere_although_other_fields_are_numbers() -> None:
+    beta = float(judge_of("attention-exploration/3e-i").variant("ada").values["beta"])
+    sent = {
+        "c_2": f"beta / {beta!r} u_a",
+        "c_2_plus_d": "u_a + u_d",
+        "c_2_plus_c": "u_a + u_c",
+        "scores_plus_d": [1, 2, 0],
+        "scores_plus_c": [0, 2, 1],
+        "possible": "no",
+    }
+    judgement = judged("attention-exploration/3e-i", sent)
+
+    assert judgement.verdict("c_2").reason is Reason.NOT_GENERAL
+    assert judgement.verdict("c_2_plus_d").credit == 1
 
 
 @pytest.mark.parametrize("question", [EXACT, NOISY, "single-head-attention/1d", BASES, MATRICES])
@@ -466,11 +506,16 @@ def test_point_14_the_notation_of_papers_earns_full_credit(
 
 
 def test_point_14_a_large_constant_must_work_at_every_size_of_the_ladder() -> None:
-    # Right at C = 100, wrong at C = 10 000: the second score runs away.
-    judgement = judged(NOISY, {"q": "C (mu_a + mu_b) + C^2 / 10^6 mu_a where C >> 0"})
+    # Right at C = 1000, wrong at C = 100 000: the second score runs away.
+    judgement = judged(NOISY, {"q": "C (mu_a + mu_b) + C^2 / 10^8 mu_a where C >> 0"})
 
     assert judgement.verdict("weights").reason is Reason.NOT_FOR_EVERY_SIZE
     assert judgement.verdict("weights").credit == 0
+    assert judgement.misconceptions == ()
+
+
+def test_point_14_the_logarithm_of_a_large_constant_is_large_enough() -> None:
+    assert awarded(judged(NOISY, {"q": "log(C) (mu_a + mu_b) where C >> 0"})) == 8
 
 
 def test_point_14_numeric_subscripts_exist_only_where_the_paper_has_them() -> None:

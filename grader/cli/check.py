@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from grader.cli.checking import Checked, Step, count_steps, load_folder, run_checks
 from grader.cli.options import JsonOption, console, print_json
@@ -18,41 +18,55 @@ from grader.rubric.examples import Failure
 
 EXAMPLES = """\
 [bold]Examples[/]
-  grader check                                     all shipped rubrics
-  grader check my-rubrics                          a folder of assignments
-  grader check my-rubrics/homework-1/1a.yaml       one question
-  grader check my-rubrics --variants 5             quickly
-  grader check my-rubrics --mutate                 are the examples strict enough?
+  grader check                                  all shipped rubrics
+  grader check my-rubrics                       a folder of assignments
+  grader check my-rubrics/homework-1/1a.yaml    one question
+  grader check my-rubrics --variants 5          quickly
+  grader check my-rubrics --mutate              are the examples strict enough?
 
 Exit code 0: all is sound. 1: an example fails, or a change goes unnoticed.
 4: a file is broken.
 """
 
 
+PathArgument = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="PATH",
+        help="A folder of assignments, one assignment or one question's file; "
+        "without it, the shipped rubrics.",
+    ),
+]
+VariantsOption = Annotated[
+    int,
+    typer.Option(
+        min=1, max=10_000, metavar="N", help="On how many variants each example is tried."
+    ),
+]
+MutateOption = Annotated[
+    bool,
+    typer.Option(
+        "--mutate",
+        metavar="",
+        help="Also change each tolerance and criterion: does an example notice?",
+    ),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=64,
+        metavar="N",
+        help="How many processes work at once; without it, one for each core.",
+    ),
+]
+
+
 def check(
-    path: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="PATH",
-            help="A folder of assignments, one assignment or one question's file; "
-            "without it, the shipped rubrics.",
-        ),
-    ] = None,
-    variants: Annotated[
-        int, typer.Option(min=1, max=10_000, help="On how many variants each example is tried.")
-    ] = 50,
-    mutate: Annotated[
-        bool,
-        typer.Option(
-            "--mutate", help="Also change each tolerance and criterion: does an example notice?"
-        ),
-    ] = False,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=64, help="How many processes work at once; without it, one for each core."
-        ),
-    ] = None,
+    path: PathArgument = None,
+    variants: VariantsOption = 50,
+    mutate: MutateOption = False,
+    workers: WorkersOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Validate rubrics and run their examples on many variants."""
@@ -63,7 +77,7 @@ def check(
         task = progress.add_task("reading", total=total)
 
         def tell(step: Step) -> None:
-            progress.update(task, advance=step.size, description=f"{step.question}: {step.what}")
+            progress.update(task, advance=1, description=f"{step.question}: {step.what}")
 
         results = run_checks(
             folder, wanted=wanted, variants=variants, mutate=mutate, workers=workers, tell=tell
@@ -81,6 +95,8 @@ def _resolve(path: Path | None) -> tuple[Path, str | None]:
     if path is None:
         return shipped_folder(), None
     full = path.resolve()
+    if not full.exists():
+        raise OperatorError(f"There is no file or folder {path}.")
     if not full.is_file():
         return full, None
     folder = full.parent
@@ -102,7 +118,7 @@ def _progress() -> Progress:
         BarColumn(bar_width=20),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("{task.description}", markup=False),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, ratio=1)),
         console=terminal,
         transient=True,
         disable=not terminal.is_terminal or terminal.is_dumb_terminal,
@@ -138,6 +154,8 @@ def _tell_faults(result: Checked, rubric: Rubric, *, mutate: bool) -> None:
         _print_line(f"{_place(rubric, example)}: {example}: {failures[0].message} ({where})")
     if by_example and mutate:
         _print_line(f"{result.question}: not changed, because its examples fail as it is")
+    if not result.examples:
+        _print_line(f"{result.question}: it has no examples, so that nothing is known of it")
     for change in result.unnoticed:
         _print_line(f"{result.question}: no example notices this change: {change}")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -30,17 +31,16 @@ class Checked:
 
     @property
     def is_sound(self) -> bool:
-        """Whether every example came out as it says, and every mutant was noticed."""
-        return not self.failures and not self.unnoticed
+        """Whether there are examples, all came out as they say, and every mutant was noticed."""
+        return bool(self.examples) and not self.failures and not self.unnoticed
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What was just done, and how much of the whole it was."""
+    """What was just done."""
 
     question: str
     what: str
-    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def load_folder(folder: Path) -> Catalog:
 
 
 def count_steps(folder: Path, *, wanted: str | None = None, mutate: bool = False) -> int:
-    """How large all steps are together."""
+    """How many steps there are at most: fewer, where examples fail."""
     return sum(1 + (len(_mutants(each)) if mutate else 0) for each in _rubrics(folder, wanted))
 
 
@@ -85,31 +85,27 @@ def run_checks(
     """
     rubrics = _rubrics(folder, wanted)
     failures: dict[str, tuple[Failure, ...]] = {}
-    unnoticed: dict[str, list[str]] = {rubric.id: [] for rubric in rubrics}
     # The longest ones first, so that no process is left alone with one at the end.
     units = [_Unit(rubric.id) for rubric in sorted(rubrics, key=_effort, reverse=True)]
     for done in _run(folder, units, variants, workers):
         failures[done.unit.question] = done.failures
-        tell(Step(done.unit.question, "examples", 1))
-    mutants: list[_Unit] = []
-    for rubric in rubrics if mutate else []:
-        places = range(len(_mutants(rubric)))
-        if failures[rubric.id]:
-            tell(Step(rubric.id, "no changes, because its examples fail", len(places)))
-        else:
-            mutants.extend(_Unit(rubric.id, place) for place in places)
+        tell(Step(done.unit.question, "examples"))
+    sound = [rubric for rubric in rubrics if mutate and not failures[rubric.id]]
+    mutants = [
+        _Unit(rubric.id, place) for rubric in sound for place in range(len(_mutants(rubric)))
+    ]
+    unnoticed: dict[str, list[str]] = {rubric.id: [] for rubric in rubrics}
     for done in _run(folder, mutants, variants, workers):
         if not done.is_noticed:
             unnoticed[done.unit.question].append(done.change)
-        tell(Step(done.unit.question, done.change, 1))
-    tried = {unit.question for unit in mutants}
+        tell(Step(done.unit.question, done.change))
     return [
         Checked(
             rubric.id,
             len(rubric.form.examples),
             variants,
             failures[rubric.id],
-            len(_mutants(rubric)) if rubric.id in tried else 0,
+            sum(unit.question == rubric.id for unit in mutants),
             tuple(sorted(unnoticed[rubric.id])),
         )
         for rubric in rubrics
@@ -146,7 +142,8 @@ def _run(
     if processes <= 1:
         yield from (_run_unit(folder, unit, variants) for unit in units)
         return
-    pool = ProcessPoolExecutor(processes, initializer=_leave_interrupts)
+    pool = ProcessPoolExecutor(processes, initializer=_begin_worker)
+    before = signal.signal(signal.SIGTERM, _end_in_order)
     try:
         waiting = [pool.submit(_run_unit, folder, unit, variants) for unit in units]
         yield from (done.result() for done in as_completed(waiting))
@@ -157,20 +154,23 @@ def _run(
         ) from None
     except BaseException:
         # Nobody waits for the rest any more.
-        _end(multiprocessing.active_children())
+        for process in multiprocessing.active_children():
+            process.terminate()
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+        signal.signal(signal.SIGTERM, before)
 
 
-def _end(processes: Iterable[multiprocessing.process.BaseProcess]) -> None:
-    for process in processes:
-        process.terminate()
+def _end_in_order(number: int, _: object) -> None:
+    """End by an exception, so that no process is left behind."""
+    sys.exit(128 + number)
 
 
-def _leave_interrupts() -> None:
+def _begin_worker() -> None:
     # Ctrl-C reaches every process of the terminal; the first one decides for all.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _cores() -> int:

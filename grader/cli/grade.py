@@ -25,7 +25,7 @@ from grader.cli.options import (
 from grader.cli.svg import draw_svg
 from grader.cli.tex import soften
 from grader.cli.text_pictures import draw_text
-from grader.domain.verdicts import Outcome
+from grader.domain.verdicts import Outcome, Reason
 from grader.engine.judge import Judge
 from grader.engine.rows import Submission
 from grader.engine.streams import DEVELOPMENT_SECRET
@@ -49,27 +49,34 @@ Exit code 0: judged, whatever it earned. 3: the answer cannot be read.
 """
 
 _MARKS = {"met": "[green]✓[/]", "partly_met": "[yellow]◐[/]", "not_met": "[red]✗[/]"}
+_UNDECIDED = "[yellow]?[/]"
 _WIDEST_PICTURE = 88
+
+
+AnswerArgument = Annotated[
+    Path | None,
+    typer.Argument(metavar="ANSWER.json", help="The answer by field; - reads standard input."),
+]
+InlineOption = Annotated[
+    str | None,
+    typer.Option("--answer", metavar="JSON", help="The answer itself instead of a file."),
+]
+UsesOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Your answer to the part that this one builds on."),
+]
+PlotOption = Annotated[
+    Path | None, typer.Option(metavar="FILE.svg", help="Write the pictures to a file.")
+]
 
 
 def grade(
     question: QuestionArgument,
-    answer: Annotated[
-        Path | None,
-        typer.Argument(metavar="ANSWER.json", help="The answer by field; - reads standard input."),
-    ] = None,
-    inline: Annotated[
-        str | None,
-        typer.Option("--answer", metavar="JSON", help="The answer itself instead of a file."),
-    ] = None,
+    answer: AnswerArgument = None,
+    inline: InlineOption = None,
     student: StudentOption = DEFAULT_STUDENT,
-    uses: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Your answer to the part that this one builds on."),
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE.svg", help="Write the pictures to a file.")
-    ] = None,
+    uses: UsesOption = None,
+    plot: PlotOption = None,
     rubrics: RubricsOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -83,7 +90,8 @@ def grade(
     report = compose_report(
         judge, submission, judgement, sent=sent.data, rubric_version=rubric.version
     )
-    pictures = [] if as_json and plot is None else make_pictures(judge, submission)
+    pictures = make_pictures(judge, submission, revealing=judgement.is_solved)
+    withheld = len(rubric.question.plots) - len(pictures)
     if plot is not None:
         _write(plot, draw_svg(pictures, title=f"{rubric.form.title} ({rubric.id})"))
     if as_json:
@@ -93,6 +101,8 @@ def grade(
     for picture in pictures:
         console.print()
         console.print(draw_text(picture, width=min(console.width, _WIDEST_PICTURE)))
+    if withheld and not judgement.is_solved:
+        console.print("\nThe pictures that would show what is asked for come when all is right.")
     if plot is not None:
         console.print(f"\nThe pictures are in {plot}.", markup=False)
 
@@ -155,7 +165,11 @@ def _print(rubric: Rubric, report: Report, *, has_earlier: bool) -> None:
     for criterion, line in zip(report.criteria, report.feedback, strict=True):
         points = f"{show_points(criterion.points)} / {show_points(criterion.max_points)}"
         word = outcome_word(Outcome(criterion.outcome))
-        mark = _MARKS.get(criterion.outcome, "…")
+        mark = (
+            _UNDECIDED
+            if criterion.reason == Reason.UNDECIDED
+            else _MARKS.get(criterion.outcome, "…")
+        )
         title, text = escape(soften(criterion.title)), escape(soften(line.text))
         table.add_row(mark, points, f"[bold]{title}[/] — {word}. {text}")
     console.print(table)
@@ -185,7 +199,4 @@ def _used(rubric: Rubric, uses: str, *, has_earlier: bool) -> str:
             f"Tried with a reference answer to {earlier}, "
             "because yours does not earn the points there that this part builds on."
         )
-    return (
-        f"Tried with a reference answer to {earlier}, "
-        "because yours was not given (--uses FILE does)."
-    )
+    return f"Tried with a reference answer to {earlier}; --uses FILE gives your own."

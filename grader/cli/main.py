@@ -14,10 +14,10 @@ from grader.cli.problems import Command
 
 _JOURNEY = """\
 [bold]Begin here[/]
-  grader show                                    all assignments
-  grader show single-head-attention/1c           a question, as a student gets it
-  grader grade single-head-attention/1c ANSWER.json
-  grader check my-rubrics                        whether your own rubrics are sound
+  grader show                              all assignments
+  grader show single-head-attention/1c     a question, as a student gets it
+  grader grade single-head-attention/1c answer.json
+  grader check my-rubrics                  are your own rubrics sound?
 
 [bold]Exit codes[/]
   0  fine: an answer was judged, whatever it earned
@@ -53,10 +53,17 @@ def _say_version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version",
+            metavar="",
+            callback=_say_version,
+            is_eager=True,
+            help="Show the version.",
+        ),
     ] = False,
     traceback: Annotated[
-        bool, typer.Option("--traceback", help="Show where a defect of Keyset itself arose.")
+        bool,
+        typer.Option("--traceback", metavar="", help="Show where a defect of Keyset itself arose."),
     ] = False,
 ) -> None:
     pass
@@ -68,8 +75,4 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that knows no Greek gets a question mark instead.
             stream.reconfigure(errors="replace")
-    app()
-
-
-if __name__ == "__main__":
-    main()
+    app(prog_name="grader")

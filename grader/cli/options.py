@@ -49,7 +49,8 @@ StudentOption = Annotated[
         callback=_check_student,
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+# The empty metavar keeps the help from saying that a flag takes a value.
+JsonOption = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON, for programs.")]
 
 console = Console(highlight=False)
 

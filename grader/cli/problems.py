@@ -48,6 +48,11 @@ class Command(TyperCommand):
         except KeyboardInterrupt:
             _say("Stopped.")
             raise typer.Exit(ExitCode.STOPPED) from None
+        except OSError as error:
+            if isinstance(error, BrokenPipeError):
+                raise
+            _say(f"{error.filename or 'The output'}: {error.strerror or error}.")
+            raise typer.Exit(ExitCode.WRONG_CALL) from None
         except Exception as error:
             if _is_for_typer(error) or ctx.find_root().params.get("traceback"):
                 raise
@@ -168,10 +173,8 @@ def _say(text: str, *, indent: int = 0, wrapped: bool = True) -> None:
 
 
 def _is_for_typer(error: Exception) -> bool:
-    """Whether typer itself knows how to end: its own exceptions, and a reader that went away."""
-    return isinstance(error, typer.Exit | typer.Abort | BrokenPipeError) or hasattr(
-        error, "exit_code"
-    )
+    """Whether typer itself knows how to end."""
+    return isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "exit_code")
 
 
 def _describe_defect(error: Exception) -> str:

@@ -8,7 +8,7 @@ import typer
 
 from grader.cli.options import print_json
 from grader.rubric.assignment import AssignmentFile
-from grader.rubric.model import QuestionFile
+from grader.rubric.forms import QuestionFile
 
 EXAMPLES = """\
 [bold]Examples[/]
@@ -22,7 +22,8 @@ Then write above a rubric, for editors that know the YAML language server:
 
 def schema(
     assignment: Annotated[
-        bool, typer.Option("--assignment", help="The schema of assignment.yaml instead.")
+        bool,
+        typer.Option("--assignment", metavar="", help="The schema of assignment.yaml instead."),
     ] = False,
 ) -> None:
     """Print the JSON Schema of a question's file, so that an editor can complete and check it."""

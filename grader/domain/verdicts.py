@@ -58,6 +58,8 @@ class Evidence:
         Whether the measure must reach the bound, rather than stay within it.
     share, interval, key_sets
         The share of key sets that kept the bound, its confidence interval, and their number.
+    drawn
+        How many key sets were drawn in all, those left out included.
     share_needed
         The share that the level asks for.
     expected
@@ -73,6 +75,7 @@ class Evidence:
     share_needed: float | None = None
     interval: Interval | None = None
     key_sets: int | None = None
+    drawn: int | None = None
     expected: Interval | None = None
     is_shrunk: bool = False
 

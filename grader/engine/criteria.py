@@ -9,16 +9,12 @@ from decimal import Decimal
 import numpy as np
 
 from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Verdict
-from grader.engine.confidence import Share
 from grader.engine.ground import Ground, count_answers, cut_into_parts, figure
 from grader.engine.observe import observe, prepare, select_rows
 from grader.engine.question import Level, Measured, Question
+from grader.engine.sizes import OVERFLOWING, SATURATED, shrink_answers
 from grader.engine.tally import Tally, clears, count_key_sets, is_open, open_level, share_of
 from grader.formula.evaluate import Environment
-
-#: Answers beyond this power of two, about 1e100, are shrunk where they overflow; the softmax is
-#: saturated long before.
-LARGEST_EXPONENT = 332
 
 ONE, ZERO = Decimal(1), Decimal(0)
 
@@ -28,17 +24,20 @@ def judge_measured(
 ) -> list[list[Verdict]]:
     """Judge what answers do; for every answer one verdict for each criterion.
 
-    An answer so large that it overflows is judged again at a size that does not: the weights
-    are the same, because the softmax is saturated long before.
+    What is too large to be computed with is judged at a smaller size.
     """
     answers = count_answers(environment)
+    environment, shrunk = shrink_answers(environment, question.saturating, SATURATED)
     verdicts = _judge(question, criteria, environment, ground, answers)
+    for row in np.flatnonzero(shrunk).tolist():
+        verdicts[row] = [_as_shrunk(verdict) for verdict in verdicts[row]]
     unfinished = [
         row for row, line in enumerate(verdicts) if any(_is_not_finite(each) for each in line)
     ]
     if unfinished:
         rows = np.array(unfinished)
-        smaller = shrink(select_rows(environment, rows), question)
+        names = [field.name for field in question.fields]
+        smaller, _ = shrink_answers(select_rows(environment, rows), names, OVERFLOWING)
         again = _judge(question, criteria, smaller, ground, len(rows))
         for row, line in zip(unfinished, again, strict=True):
             verdicts[row] = [_as_shrunk(verdict) for verdict in line]
@@ -51,19 +50,6 @@ def _is_not_finite(verdict: Verdict) -> bool:
 
 def _as_shrunk(verdict: Verdict) -> Verdict:
     return replace(verdict, evidence=replace(verdict.evidence, is_shrunk=True))
-
-
-def shrink(environment: Environment, question: Question) -> Environment:
-    """Divide arrays beyond the largest exponent by a power of two, which changes no digit."""
-    values = dict(environment.values)
-    for field in question.fields:
-        value = values.get(field.name)
-        if isinstance(value, np.ndarray):
-            axes = tuple(range(1, value.ndim))
-            largest = np.abs(value).max(axis=axes, keepdims=True, initial=1.0)
-            exponents = np.frexp(np.where(np.isfinite(largest), largest, 1.0))[1]
-            values[field.name] = np.ldexp(value, np.minimum(LARGEST_EXPONENT - exponents, 0))
-    return Environment(values, environment.indices)
 
 
 def _judge(
@@ -113,7 +99,7 @@ def _verdict(criterion: Measured, tally: Tally, row: int, *, undecided: bool) ->
     )
     credit = ZERO if earned is None else criterion.levels[earned].credit
     # The evidence speaks of the best level: that is what the student wants to reach.
-    evidence = _evidence(criterion.levels[0], share_of(tally, row, 0), float(tally.median[row]))
+    evidence = _evidence(criterion.levels[0], tally, row)
     outcome, reason = _outcome(credit, evidence)
     if undecided and open_level(criterion, tally, row) is not None:
         reason = Reason.UNDECIDED
@@ -130,18 +116,17 @@ def _outcome(credit: Decimal, evidence: Evidence) -> tuple[Outcome, Reason]:
     return Outcome.NOT_MET, Reason.OUTSIDE_TOLERANCE
 
 
-def _evidence(level: Level, share: Share, median: float) -> Evidence:
-    is_sampled = level.share is not None
-    return Evidence(
-        measured=figure(median),
-        needed=level.bound,
-        at_least=level.at_least is not None,
-        share=figure(share.value) if is_sampled else None,
+def _evidence(level: Level, tally: Tally, row: int) -> Evidence:
+    measured = figure(float(tally.median[row]))
+    evidence = Evidence(measured, level.bound, at_least=level.at_least is not None)
+    if level.share is None:
+        return evidence
+    share = share_of(tally, row, 0)
+    return replace(
+        evidence,
+        share=figure(share.value),
         share_needed=level.share,
-        interval=(
-            Interval(figure(share.interval.low), figure(share.interval.high))
-            if is_sampled
-            else None
-        ),
-        key_sets=share.tried if is_sampled else None,
+        interval=Interval(figure(share.interval.low), figure(share.interval.high)),
+        key_sets=share.tried,
+        drawn=int(tally.drawn[row]),
     )

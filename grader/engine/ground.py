@@ -50,5 +50,8 @@ def _width(question: Question) -> int:
 
 
 def figure(value: float) -> float:
-    """A number to nine digits: as many as are the same on every machine."""
-    return float(f"{value:.9g}")
+    """A number to nine digits: as many as are the same on every machine.
+
+    What is left of a zero after rounding errors is not: it counts as zero.
+    """
+    return float(f"{value:.9g}") if abs(value) >= 1e-12 else 0.0

@@ -48,6 +48,11 @@ class Judgement:
         """What the verdicts add up to."""
         return combine(self.verdicts)
 
+    @property
+    def is_solved(self) -> bool:
+        """Whether everything that needs no person came out right."""
+        return self.score.awarded == self.score.automatic
+
     def verdict(self, criterion: str) -> Verdict:
         """The verdict on one criterion; KeyError where there is none."""
         for verdict in self.verdicts:
@@ -140,7 +145,7 @@ class Judge:
             verdict.criterion
             for verdict in judgement.verdicts
             if verdict.outcome in (Outcome.NOT_MET, Outcome.PARTLY_MET)
-            and verdict.reason not in (Reason.NOT_GENERAL, Reason.NOT_SENT)
+            and verdict.reason not in (Reason.NOT_GENERAL, Reason.NOT_FOR_EVERY_SIZE)
         }
         if not missed:
             return judgement
@@ -166,7 +171,7 @@ class Judge:
             lines = judge_measured(self.question, criteria, environment, self.ground)
             for row, line in zip(chunk, lines, strict=True):
                 for number in row.submissions:
-                    _take_worst(results[number], line, row.reason)
+                    _take_worst(results[number], _counted(row, line), row.reason)
         return results
 
     def _chunks(self, rows: Sequence[Row]) -> list[Sequence[Row]]:
@@ -179,7 +184,7 @@ class Judge:
         if not criteria:
             return results
         rows = [
-            Row((number,), each.variant, place(each, each.variant, LADDER[0]), None)
+            Row((number,), each.variant, place(each, each.variant, LADDER[0]))
             for number, each in enumerate(submissions)
         ]
         for chunk in self._chunks(rows):
@@ -188,6 +193,12 @@ class Judge:
             for row, line in zip(chunk, lines, strict=True):
                 results[row.submissions[0]] = {verdict.criterion: verdict for verdict in line}
         return results
+
+
+def _counted(row: Row, line: list[Verdict]) -> list[Verdict]:
+    if row.criteria is None:
+        return line
+    return [verdict for verdict in line if verdict.criterion in row.criteria]
 
 
 def _take_worst(known: dict[str, Verdict], line: list[Verdict], reason: Reason | None) -> None:

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.engine.noise import NoiseBank, NoiseName
-from grader.formula.evaluate import Environment, Rows, compute, take_row, times_column
+from grader.formula.arrays import Rows, take_row, times_column
+from grader.formula.evaluate import Environment, compute
 from grader.formula.tree import Node
 
 Array = NDArray[Any]

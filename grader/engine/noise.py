@@ -90,8 +90,8 @@ def _draw_block(name: NoiseName, block: int) -> Array:
     return generator.standard_normal(axes)
 
 
-def noise_hash(arrays: list[Array]) -> str:
-    """A digest of raw normals, stored with a grade so that anyone can see they are the same."""
+def hash_numbers(arrays: list[Array]) -> str:
+    """A digest of numbers, stored with a grade so that anyone can see they are the same."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())

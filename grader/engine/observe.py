@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from grader.engine.keysets import Source, sample_key_sets, with_numbers
 from grader.engine.question import Plan, Question
 from grader.engine.variants import Variant, stack_variants
-from grader.formula.evaluate import Environment, Rows, compute
+from grader.formula.arrays import Rows
+from grader.formula.evaluate import Environment, compute
 from grader.formula.tree import Multiply, Name, Node
 
 Array = NDArray[Any]

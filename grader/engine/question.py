@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
+from functools import cached_property
 
 from grader.engine.draws import Draw
 from grader.engine.keysets import KeySets
 from grader.formula.tree import (
     Add,
+    Call,
     Member,
     Multiply,
     Name,
@@ -158,15 +160,19 @@ class PlotKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A picture of what the answer does: its kind and the values it shows."""
+    """A picture of what the answer does: its kind and the values it shows.
+
+    One that `reveals` what is asked for is shown only when all is right.
+    """
 
     kind: PlotKind
     title: str
     values: tuple[Node, ...]
     labels: tuple[str, ...] = ()
+    reveals: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Question:
     """A question, compiled; a part that builds on an earlier one shares that one's draws.
 
@@ -195,6 +201,24 @@ class Question:
             if criterion.id == wanted:
                 return criterion
         raise KeyError(wanted)
+
+    @cached_property
+    def saturating(self) -> frozenset[str]:
+        """The fields whose arrays pass through a softmax only, on the way to all criteria."""
+        roots = self._roots(*(each for each in self.criteria if isinstance(each, Measured)))
+        outside = {name for root in roots for name in _names_outside_softmax(root)}
+        inside = {name for root in roots for name in names_in(root)}
+        return frozenset(field.name for field in self.fields) & inside - outside
+
+    def fields_read_by(self, criterion: Measured) -> frozenset[str]:
+        """The fields that a criterion's measure depends on."""
+        names = {name for root in self._roots(criterion) for name in names_in(root)}
+        return frozenset(field.name for field in self.fields) & names
+
+    def _roots(self, *criteria: Measured) -> list[Node]:
+        """Everything that is computed for some criteria."""
+        measures = [criterion.measure for criterion in criteria]
+        return [*(node for _, node in self.plan(measures).steps), *measures]
 
     def plan(self, nodes: Sequence[Node]) -> Plan:
         """What must be sampled and computed before these nodes can be; made once and kept."""
@@ -257,6 +281,16 @@ def _make_plan(question: Question, nodes: Sequence[Node]) -> Plan:
     )
     samples = frozenset(wanted & set(key_sets.rules))
     return Plan(tuple(nodes), samples, tuple(steps[::-1]), products, fixed, once)
+
+
+def _names_outside_softmax(node: Node) -> Iterator[str]:
+    match node:
+        case Call(name="softmax"):
+            return
+        case Name(name=name):
+            yield name
+    for child in node.children():
+        yield from _names_outside_softmax(child)
 
 
 def _fixed_parts(node: Node, drawn: frozenset[str]) -> Iterator[Node]:

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from grader.domain.verdicts import Reason
 from grader.engine.observe import set_up
-from grader.engine.question import Question
+from grader.engine.question import Measured, Question
+from grader.engine.sizes import SATURATED, shrink
 from grader.engine.variants import Variant, stack_variants
 from grader.errors import FormulaError
 from grader.formula.evaluate import Environment
 from grader.formula.read import Formula
+from grader.formula.tree import Stack, names_in, walk
 from grader.reading.answer import Answer, Numbers
 from grader.reading.fields import ArrayField
 from grader.reading.formulas import LADDER, evaluate_formula
@@ -50,8 +52,10 @@ class Row:
     submissions: tuple[int, ...]
     variant: Variant
     arrays: Mapping[str, Array]
-    reason: Reason | None
+    reason: Reason | None = None
     """What it means if this row fails and the first one does not."""
+    criteria: frozenset[str] | None = None
+    """The criteria that this row counts for; None for all."""
 
 
 def list_rows(
@@ -59,39 +63,84 @@ def list_rows(
 ) -> list[Row]:
     """Every submission on its own variant and, where all is formula, on fresh ones."""
     rows = []
-    senders: dict[tuple[str, ...], list[int]] = {}
+    senders: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for number, submission in enumerate(submissions):
-        formulas = _formulas(question, submission)
-        for size in _sizes(formulas):
+        sizes = _sizes(submission)
+        for size in sizes:
             arrays = place(submission, submission.variant, size)
-            reason = None if size == LADDER[0] else Reason.NOT_FOR_EVERY_SIZE
+            reason = None if size == sizes[0] else Reason.NOT_FOR_EVERY_SIZE
             rows.append(Row((number,), submission.variant, arrays, reason))
-        if formulas:
-            senders.setdefault(tuple(each.text for each in formulas), []).append(number)
+        if _general_criteria(question, submission):
+            senders.setdefault(_texts(submission), []).append(number)
     for numbers in senders.values():
         submission = submissions[numbers[0]]
+        criteria = _general_criteria(question, submission)
         rows.extend(
-            Row(tuple(numbers), variant, place(submission, variant, size), Reason.NOT_GENERAL)
+            Row(
+                tuple(numbers),
+                variant,
+                place(submission, variant, size),
+                Reason.NOT_GENERAL,
+                criteria,
+            )
             for variant in fresh
-            for size in _sizes(_formulas(question, submission))
+            for size in _sizes(submission)
         )
     return rows
 
 
-def _formulas(question: Question, submission: Submission) -> list[Formula]:
-    """The formulas of all arrays; none where one of the arrays is numbers."""
-    values = [
-        submission.answer.values.get(field.name)
+def _general_criteria(question: Question, submission: Submission) -> frozenset[str]:
+    """The criteria that must hold on every variant: those that depend on nothing but formulas."""
+    values = submission.answer.values
+    own_only = {
+        field.name
         for field in question.fields
-        if isinstance(field, ArrayField)
-    ]
-    formulas = [value for value in values if isinstance(value, Formula)]
-    return formulas if len(formulas) == len(values) else []
+        if isinstance(field, ArrayField) and not _is_general(field, values[field.name])
+    }
+    drawing = {
+        name for name, value in values.items() if isinstance(value, Formula) and _drawn(value)
+    }
+    return frozenset(
+        criterion.id
+        for criterion in question.criteria
+        if isinstance(criterion, Measured)
+        and question.fields_read_by(criterion) & drawing
+        and not question.fields_read_by(criterion) & own_only
+    )
 
 
-def _sizes(formulas: Sequence[Formula]) -> tuple[float, ...]:
+def _is_general(field: ArrayField, value: object) -> bool:
+    """Whether a value has a meaning on other variants: a formula, or a constant asked for.
+
+    Numbers belong to one variant, also when they stand in a formula, such as 40 [0.1, 0.2].
+    """
+    if not field.scope.shapes and not field.scope.families:
+        return True
+    if not isinstance(value, Formula):
+        return False
+    return bool(_drawn(value)) or not any(isinstance(each, Stack) for each in walk(value.tree))
+
+
+def _drawn(formula: Formula) -> frozenset[str]:
+    return names_in(formula.tree) - set(formula.large)
+
+
+def _formulas(submission: Submission) -> list[Formula]:
+    return [value for value in submission.answer.values.values() if isinstance(value, Formula)]
+
+
+def _texts(submission: Submission) -> tuple[tuple[str, str], ...]:
+    """What makes two submissions the same on fresh variants: their formulas."""
+    return tuple(
+        (name, value.text)
+        for name, value in sorted(submission.answer.values.items())
+        if isinstance(value, Formula)
+    )
+
+
+def _sizes(submission: Submission) -> tuple[float, ...]:
     """The sizes to try: a ladder where a constant is declared large."""
-    return LADDER if any(formula.large for formula in formulas) else LADDER[:1]
+    return LADDER if any(each.large for each in _formulas(submission)) else LADDER[:1]
 
 
 def place(submission: Submission, variant: Variant, size: float) -> dict[str, Array]:
@@ -122,7 +171,7 @@ def _evaluated(formula: Formula, drawn: Environment, size: float) -> Array:
 def own_arrays(answer: Answer, variant: Variant, names: Iterable[str]) -> dict[str, Array]:
     """The arrays of an answer on its variant, for a part that builds on it."""
     placed = place(Submission(variant, answer), variant, LADDER[0])
-    return {name: placed[name][0] for name in names}
+    return {name: shrink(placed[name], SATURATED)[0][0] for name in names}
 
 
 def environment_of(rows: Sequence[Row]) -> Environment:

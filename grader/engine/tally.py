@@ -22,6 +22,7 @@ class Tally:
 
     passed: NDArray[np.intp]
     tried: NDArray[np.intp]
+    drawn: NDArray[np.intp]
     median: Array
     finite: NDArray[np.bool_]
 
@@ -30,6 +31,7 @@ class Tally:
         """Nothing counted yet."""
         return cls(
             np.zeros((answers, levels), dtype=np.intp),
+            np.zeros(answers, dtype=np.intp),
             np.zeros(answers, dtype=np.intp),
             np.zeros(answers),
             np.ones(answers, dtype=bool),
@@ -47,7 +49,7 @@ def count_key_sets(
     if len(measured) != len(rows):
         measured = np.broadcast_to(measured, (len(rows), measured.shape[1]))
     counted = None if kept is None or measured.shape[1] == 1 else kept
-    is_first = not tally.tried[rows[0]]
+    is_first = not tally.drawn[rows[0]]
     if is_first:
         tally.median[rows] = _median(measured, counted)
     for column, level in enumerate(criterion.levels):
@@ -55,8 +57,9 @@ def count_key_sets(
         if counted is not None:
             holds = holds & counted
         tally.passed[rows, column] += holds.sum(axis=1)
+    tally.drawn[rows] += measured.shape[1]
     tally.tried[rows] += measured.shape[1] if counted is None else counted.sum(axis=1)
-    tally.finite[rows] &= np.isfinite(measured.sum(axis=1))
+    tally.finite[rows] &= np.isfinite(measured).all(axis=1)
 
 
 def _holds(level: Level, measured: Array) -> Array:

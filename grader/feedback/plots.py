@@ -60,8 +60,13 @@ class HeatMap:
 Picture = WeightBars | OutputPlane | HeatMap
 
 
-def make_pictures(judge: Judge, submission: Submission) -> list[Picture]:
-    """All pictures of a question for one answer; those that are not finite are left out."""
+def make_pictures(
+    judge: Judge, submission: Submission, *, revealing: bool = False
+) -> list[Picture]:
+    """The pictures of a question for one answer; those that are not finite are left out.
+
+    Those that show what is asked for come only with `revealing`, that is, when all is right.
+    """
     question = judge.question
     source = None
     if question.key_sets is not None:
@@ -75,6 +80,8 @@ def make_pictures(judge: Judge, submission: Submission) -> list[Picture]:
     }
     pictures = []
     for plot in question.plots:
+        if plot.reveals and not revealing:
+            continue
         seen = observe(question, environment, plot.values, source)
         values = [value[0] for value in seen.values]
         if seen.kept is not None:
@@ -101,6 +108,8 @@ def _picture(plot: Plot, values: list[Array], named: dict[int, str]) -> Picture:
 
 
 def _rows(matrix: Array) -> tuple[tuple[float, ...], ...]:
+    # What is left of a zero after rounding errors would only distract.
+    matrix = np.where(np.abs(matrix) < 1e-12 * np.abs(matrix).max(initial=1.0), 0.0, matrix)
     return tuple(tuple(float(f"{entry:.6g}") for entry in row) for row in matrix)
 
 

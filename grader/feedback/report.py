@@ -13,9 +13,9 @@ from grader import __version__
 from grader.domain.verdicts import Verdict
 from grader.engine.judge import Judge, Judgement
 from grader.engine.keysets import GaussianKeys, InSpan
-from grader.engine.noise import NoiseName, noise_hash
+from grader.engine.noise import hash_numbers
 from grader.engine.question import Question
-from grader.engine.rows import Submission
+from grader.engine.rows import Submission, UsedAnswer
 from grader.feedback.sentences import explain
 
 
@@ -66,11 +66,17 @@ class MisconceptionReport(Part):
 
 
 class Receipt(Part):
-    """What a grade rests on, by hashes."""
+    """What a grade rests on, by hashes.
+
+    `noise` is that of the raw normals of the first `key_sets` key sets, `used` that of the earlier
+    answer's numbers; empty where there is nothing to hash.
+    """
 
     answer: str
     rubric: str
     noise: str
+    key_sets: int
+    used: str
     engine: str
 
 
@@ -102,6 +108,7 @@ def compose_report(
     uses = None
     if submission.used is not None:
         uses = "own" if submission.used.is_own else "reference"
+    drawn = count_drawn(judge.question, judgement)
     return Report(
         id=None,
         number=None,
@@ -123,7 +130,9 @@ def compose_report(
         receipt=Receipt(
             answer=hash_answer(sent),
             rubric=rubric_version,
-            noise=hash_noise(judge),
+            noise=hash_noise(judge, drawn),
+            key_sets=drawn,
+            used=hash_used(submission.used),
             engine=__version__,
         ),
         attempts_left=None,
@@ -156,17 +165,28 @@ def hash_answer(sent: Any) -> str:
     return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def hash_noise(judge: Judge) -> str:
-    """A digest of the raw normals that a grade rests on; empty where nothing is sampled."""
-    question, ground = judge.question, judge.ground
+def count_drawn(question: Question, judgement: Judgement) -> int:
+    """How many key sets were drawn for a judgement; zero where nothing is sampled."""
     if question.key_sets is None:
+        return 0
+    drawn = [verdict.evidence.drawn or 0 for verdict in judgement.verdicts]
+    return max(question.key_sets.counts[0], *drawn)
+
+
+def hash_noise(judge: Judge, key_sets: int) -> str:
+    """A digest of the raw normals that a grade rests on; empty where nothing is sampled."""
+    if not key_sets:
         return ""
-    last = question.key_sets.counts[0]
-    arrays = [
-        ground.bank.normals(NoiseName(ground.key, ground.purpose, name, axes), 0, last)
-        for name, axes in _quantities(question)
-    ]
-    return "sha256:" + noise_hash(arrays)
+    source = judge.ground.source(0, key_sets)
+    arrays = [source.normals(name, axes) for name, axes in _quantities(judge.question)]
+    return "sha256:" + hash_numbers(arrays)
+
+
+def hash_used(used: UsedAnswer | None) -> str:
+    """A digest of the earlier answer that a part was tried with; empty where there is none."""
+    if used is None:
+        return ""
+    return "sha256:" + hash_numbers([used.arrays[name] for name in sorted(used.arrays)])
 
 
 def _quantities(question: Question) -> list[tuple[str, tuple[int, ...]]]:

@@ -25,8 +25,8 @@ def explain(verdict: Verdict) -> str:
     sentence = _explain(verdict)
     if verdict.evidence.is_shrunk and verdict.reason is not Reason.NOT_FINITE:
         sentence += (
-            " Your numbers are so large that the scores overflow; they were judged at a smaller "
-            "size, where the softmax gives all weight to the largest score just the same."
+            " Your numbers are so large that the computation overflows; they were judged at a "
+            "smaller size. Where a softmax follows it has long decided, so that nothing changes."
         )
     return sentence
 

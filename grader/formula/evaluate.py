@@ -8,45 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.domain.shapes import Kind, Shape
+from grader.domain.shapes import Kind
 from grader.errors import FormulaError
 from grader.formula import tree as t
+from grader.formula.arrays import Array, Rows, multiply, spread, take_row
+from grader.formula.faults import fault
+from grader.formula.functions import inverse
+from grader.formula.show import shorten
 
-Array = NDArray[Any]
-
-
-class Rows:
-    """A matrix that is never built: it can be multiplied and can give single rows.
-
-    Sampled key sets are of this kind, because building them costs far more than using them.
-    """
-
-    __slots__ = ()
-
-    def product(self, vectors: Array) -> Array:
-        """The costly part of `times`, which can be taken for many answers beforehand."""
-        raise NotImplementedError
-
-    def times(self, vectors: Array, product: Array | None = None) -> Array:
-        """The matrix times a column, for every answer and key set."""
-        raise NotImplementedError
-
-    def row(self, position: int | NDArray[np.intp]) -> Array:
-        """One row, or for every answer its own."""
-        raise NotImplementedError
-
-    def row_dot(self, position: int | NDArray[np.intp], vectors: Array) -> Array:
-        """One row, or for every answer its own, times a vector."""
-        raise NotImplementedError
-
-    def whole(self) -> Array:
-        """The matrix itself, built after all."""
-        raise NotImplementedError
+_COMPARISONS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +61,22 @@ def evaluate_finite(node: t.Node, environment: Environment) -> Array:
     """The value of a node, refused where it is not finite."""
     result = evaluate(node, environment)
     if not np.isfinite(result).all():
-        raise FormulaError(
-            "This formula does not give finite numbers: it divides by zero, overflows, "
-            "or takes a logarithm or root that does not exist.",
-            column=node.span.start + 1,
-            length=node.span.end - node.span.start,
-            code="formula.not_finite",
-        )
+        raise _not_finite(node, environment)
     return result
+
+
+def _not_finite(node: t.Node, environment: Environment) -> FormulaError:
+    watching = _WatchingEvaluation(environment)
+    with np.errstate(all="ignore"):
+        watching.value(node)
+    culprit = watching.culprit
+    return fault(
+        "This formula does not give finite numbers: it divides by zero, overflows, "
+        "or takes a logarithm or root that does not exist.",
+        node.span,
+        hint="" if culprit is None or culprit is node else f"Look at {shorten(culprit)}.",
+        code="formula.not_finite",
+    )
 
 
 class _Evaluation:
@@ -115,7 +98,7 @@ class _Evaluation:
 
     def _lazy(self, node: t.Node) -> Array | Rows:
         """The value of a node, which may be a matrix that is never built."""
-        return _WAYS[type(node)](self, node)
+        return self._name(node) if isinstance(node, t.Name) else self.value(node)
 
     def _name(self, node: t.Name) -> Array | Rows:
         return self.environment.values[node.name]
@@ -135,7 +118,7 @@ class _Evaluation:
         return value.swapaxes(-1, -2) if node.shape.kind is Kind.MATRIX else value
 
     def _divide(self, node: t.Divide) -> Array:
-        return np.asarray(self.value(node.left) / _spread(self.value(node.right), node.shape))
+        return np.asarray(self.value(node.left) / spread(self.value(node.right), node.shape))
 
     def _power(self, node: t.Power) -> Array:
         return np.asarray(np.power(self.value(node.base), self.value(node.exponent)))
@@ -162,49 +145,28 @@ class _Evaluation:
                 product = self.environment.products.get(id(node))
                 return left.times(self.value(node.right), product)
             left = left.whole()
-        right = self.value(node.right)
-        match node.product:
-            case t.Product.SCALE:
-                if node.left.shape.kind is Kind.NUMBER:
-                    return np.asarray(_spread(left, node.shape) * right)
-                return np.asarray(left * _spread(right, node.shape))
-            case t.Product.DOT:
-                return np.asarray(np.einsum("...i,...i->...", left, right))
-            case t.Product.OUTER:
-                return np.asarray(left[..., :, None] * right[..., None, :])
-            case t.Product.MATRIX_COLUMN:
-                return times_column(left, right)
-            case t.Product.ROW_MATRIX:
-                return times_column(right.swapaxes(-1, -2), left)
-            case t.Product.MATRIX_MATRIX:
-                return np.asarray(np.matmul(left, right))
-            case _:
-                assert_never(node.product)
+        return multiply(node.product, left, self.value(node.right), node.shape)
 
     def _row_dot(self, node: t.Multiply) -> Array | None:
         """A vector's product with one row of a matrix that is never built; None for others."""
         match node.right:
             case t.Member(family=family, position=position):
                 source = self.environment.values[family.source]
-                if isinstance(source, Rows):
+                if isinstance(source, Rows) and not family.by_columns:
                     return source.row_dot(self._position(position), self.value(node.left))
         return None
 
     def _member(self, node: t.Member) -> Array:
         source = self.environment.values[node.family.source]
         position = self._position(node.position)
-        if isinstance(source, Rows):
-            return source.row(position)
         if node.family.by_columns:
-            source = source.swapaxes(-1, -2)
-        return take_row(source, position)
+            return take_row(_built(source).swapaxes(-1, -2), position)
+        return source.row(position) if isinstance(source, Rows) else take_row(source, position)
 
-    def _position(self, position: int | str) -> int | NDArray[np.intp]:
-        if isinstance(position, int):
-            return position
-        if position in self.bound:
-            return self.bound[position]
-        return self.environment.indices[position]
+    def _position(self, position: t.Position) -> int | NDArray[np.intp]:
+        if isinstance(position, str):
+            return self.environment.indices[position]
+        return self.bound[position.name] if isinstance(position, t.Bound) else position
 
     def _call(self, node: t.Call) -> Array:
         values = [self.value(argument) for argument in node.arguments]
@@ -242,13 +204,12 @@ class _Evaluation:
 
     def _counts(self, node: t.Series, position: int) -> Array | None:
         """For every answer, whether this term belongs to the sum; None where it always does."""
-        if node.included is not None:
-            chosen = [np.atleast_1d(self._position(place)) == position for place in node.included]
-            return np.asarray(np.any(np.broadcast_arrays(*chosen), axis=0))
-        if node.excluded:
-            left_out = [np.atleast_1d(self._position(place)) == position for place in node.excluded]
-            return np.asarray(~np.any(np.broadcast_arrays(*left_out), axis=0))
-        return None
+        places = node.excluded if node.included is None else node.included
+        if not places:
+            return None
+        hits = [np.atleast_1d(self._position(place)) == position for place in places]
+        is_listed = np.any(np.broadcast_arrays(*hits), axis=0)
+        return np.asarray(~is_listed if node.included is None else is_listed)
 
     def _stack(self, node: t.Stack) -> Array:
         items = np.broadcast_arrays(*[self.value(item) for item in node.items])
@@ -256,22 +217,30 @@ class _Evaluation:
 
     def _matrix_power(self, node: t.MatrixPower) -> Array:
         base = self.value(node.base)
-        try:
-            return np.linalg.matrix_power(base, node.exponent)
-        except np.linalg.LinAlgError:
-            return np.full_like(base, np.nan)
+        if node.exponent < 0:
+            return inverse(base)
+        return np.asarray(np.linalg.matrix_power(base, node.exponent))
 
     def _compare(self, node: t.Compare) -> Array:
-        left, right = self.value(node.left), self.value(node.right)
-        match node.operator:
-            case "<":
-                return np.asarray(left < right)
-            case "<=":
-                return np.asarray(left <= right)
-            case ">":
-                return np.asarray(left > right)
-            case _:
-                return np.asarray(left >= right)
+        compared = _COMPARISONS[node.operator](self.value(node.left), self.value(node.right))
+        return np.asarray(compared)
+
+
+class _WatchingEvaluation(_Evaluation):
+    """An evaluation that remembers the first part that is not finite."""
+
+    __slots__ = ("culprit",)
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__(environment)
+        self.culprit: t.Node | None = None
+
+    def value(self, node: t.Node) -> Array:
+        """The value of a node as an array."""
+        result = super().value(node)
+        if self.culprit is None and not np.isfinite(result).all():
+            self.culprit = node
+        return result
 
 
 @lru_cache(maxsize=4096)
@@ -279,13 +248,6 @@ def _constant(value: float) -> Array:
     array = np.full((1, 1), value)
     array.flags.writeable = False
     return array
-
-
-def _spread(number: Array, shape: Shape) -> Array:
-    """Give a number as many axes as the value it meets."""
-    if not shape.axes:
-        return number
-    return number.reshape(*number.shape, *[1] * len(shape.axes))
 
 
 def _built(value: Array | Rows) -> Array:
@@ -313,20 +275,3 @@ _WAYS: dict[type[t.Node], Callable[[_Evaluation, Any], Array | Rows]] = {
     t.Compare: _Evaluation._compare,
     t.Both: _Evaluation._both,
 }
-
-
-def take_row(matrices: Array, position: int | NDArray[np.intp]) -> Array:
-    """One row of every matrix; with an array of positions, each answer its own row."""
-    if isinstance(position, int):
-        return matrices[:, :, position]
-    if len(position) == 1:
-        return matrices[:, :, int(position[0])]
-    answers = np.arange(len(position)) if len(matrices) > 1 else np.zeros_like(position)
-    return np.asarray(matrices[answers, :, position])
-
-
-def times_column(matrices: Array, columns: Array) -> Array:
-    """Matrices times columns: one product per answer where all key sets share the matrix."""
-    if matrices.shape[1] == 1:
-        return np.asarray(np.matmul(columns, matrices[:, 0].swapaxes(-1, -2)))
-    return np.asarray(np.matmul(matrices, columns[..., None])[..., 0])

@@ -182,11 +182,14 @@ def _distance(
     return length(_flat(difference, shapes[0]))
 
 
-def _inverse(values: Array, *, shapes: Sequence[Shape]) -> Array:
+def inverse(matrices: Array) -> Array:
+    """The inverse of every matrix; NaN for those that have none, which leaves the others alone."""
     try:
-        return np.asarray(np.linalg.inv(values))
+        return np.asarray(np.linalg.inv(matrices))
     except np.linalg.LinAlgError:
-        return np.full_like(values, np.nan)
+        if matrices.ndim == 2:
+            return np.full_like(matrices, np.nan)
+        return np.stack([inverse(each) for each in matrices])
 
 
 def _transpose(values: Array, *, shapes: Sequence[Shape]) -> Array:
@@ -246,7 +249,7 @@ CORE: Mapping[str, Function] = MappingProxyType(
             (1, 1), _trace, lambda values, shapes: np.trace(values, axis1=-2, axis2=-1)
         ),
         "diag": Function((1, 1), _diagonal, _diag),
-        "inv": Function((1, 1), _square, _inverse),
+        "inv": Function((1, 1), _square, lambda values, shapes: inverse(values)),
         "transpose": Function((1, 1), _transposed, _transpose),
         "zeros": _sized(np.zeros),
         "ones": _sized(np.ones),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -14,24 +14,18 @@ from lark.lexer import Lexer as LarkLexer
 
 from grader.domain.shapes import NUMBER, Shape
 from grader.errors import FormulaError
+from grader.formula.clean import clean
+from grader.formula.definitions import Definition, split_clauses
 from grader.formula.evaluate import Environment, evaluate_finite
-from grader.formula.notation import blank_out
-from grader.formula.scope import Scope
+from grader.formula.faults import fault
+from grader.formula.limits import check_depth, check_work
+from grader.formula.scope import IDENTITY, Scope
+from grader.formula.show import constants_to_latex, constants_to_text, to_latex, to_text
 from grader.formula.tokens import lex
-from grader.formula.tree import Node, walk
+from grader.formula.tree import Node, names_in
 from grader.formula.typing import assign_shapes
 
 MAX_LENGTH = 2000
-MAX_ELEMENTS = 65_536
-MAX_COST = 50_000_000
-
-_WHERE = re.compile(r",?\s*(?<![A-Za-z\\])(?:where|with|for)(?![A-Za-z])")
-_DEFINITION = re.compile(
-    r"\s*(?P<name>[A-Za-z][A-Za-z0-9_]*|\\[A-Za-z]+|[α-ω])\s*"
-    r"(?P<sign>=|>>|≫|\\gg(?![A-Za-z])|→|->|\\to(?![A-Za-z])|\\rightarrow)\s*(?P<value>.*)",
-    re.DOTALL,
-)
-_INLINE_DEFINITION = re.compile(r",\s*(?=[A-Za-z]\w*\s*(?:=|>>|≫|\\gg))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +50,16 @@ class Formula:
         """The exact shape of the formula's value."""
         return self.tree.shape
 
+    def to_text(self) -> str:
+        """The formula as it was read, in plain text and with its constants."""
+        constants = constants_to_text(self.constants.items(), self.large)
+        return to_text(self.tree) + (f" where {constants}" if constants else "")
+
+    def to_latex(self) -> str:
+        """The formula as it was read, in LaTeX and with its constants."""
+        constants = constants_to_latex(self.constants.items(), self.large)
+        return to_latex(self.tree) + (rf" \text{{ where }} {constants}" if constants else "")
+
 
 def read_formula(text: str, scope: Scope, *, named: str = "") -> Formula:
     """Read a formula.
@@ -70,37 +74,44 @@ def read_formula(text: str, scope: Scope, *, named: str = "") -> Formula:
     FormulaError
         With the column of the first fault.
     """
+    clauses = split_clauses(_clean(text), named=named)
+    constants, large = _read_definitions(clauses.definitions, scope)
+    inner = replace(
+        scope,
+        constants={**scope.constants, **constants},
+        shapes={**scope.shapes, **dict.fromkeys(large, NUMBER)},
+    )
+    return Formula(text, _read_tree(clauses.body, inner), constants, large)
+
+
+def read_tree(text: str, scope: Scope) -> Node:
+    """Read an author's expression, without own constants and without a left side."""
+    return _read_tree(_clean(text), scope)
+
+
+def _clean(text: str) -> str:
     if len(text) > MAX_LENGTH:
         raise FormulaError(
             f"A formula may have {MAX_LENGTH} characters; this has {len(text)}.",
             column=MAX_LENGTH,
             code="formula.limit",
         )
-    plain = _without_left_side(blank_out(text), named)
-    body, definitions = _split(plain)
-    constants, large = _read_definitions(definitions, scope)
-    inner = replace(scope, constants={**scope.constants, **constants})
-    inner = replace(inner, shapes={**inner.shapes, **dict.fromkeys(large, NUMBER)})
-    return Formula(text, _read_tree(body, inner), constants, large)
-
-
-def read_tree(text: str, scope: Scope) -> Node:
-    """Read an author's expression, without own constants and without a left side."""
-    if len(text) > MAX_LENGTH:
-        raise FormulaError("This formula is too long.", code="formula.limit")
-    return _read_tree(blank_out(text), scope)
+    return clean(text)
 
 
 def _read_tree(text: str, scope: Scope) -> Node:
     if not text.strip():
-        raise FormulaError("There is no formula here.", code="formula.empty")
-    tokens = list(lex(text, scope))
+        raise FormulaError(
+            "There is no formula here.", column=max(len(text), 1), code="formula.empty"
+        )
+    tokens = lex(text, scope)
     try:
         parsed: Any = _parser().parse(tokens)
     except UnexpectedInput as error:
         raise _syntax_error(error, text) from None
-    tree = assign_shapes(parsed, text=text, scope=scope)
-    _check_cost(tree)
+    check_depth(parsed)
+    tree = assign_shapes(parsed, scope)
+    check_work(tree)
     return tree
 
 
@@ -120,104 +131,63 @@ def _parser() -> Lark:
     return Lark(grammar, parser="lalr", lexer=_Tokens, propagate_positions=False)
 
 
-def _without_left_side(text: str, named: str) -> str:
-    """Drop a leading `q =`; also `q_1 =` for a field called q1, and `c_2 ≈` for c_2_plus_d."""
-    if not named:
-        return text
-    base = re.match(r"[A-Za-z]+", named)
-    letters = base[0] if base else named
-    match = re.match(
-        rf"\s*{letters}(?:_?\{{?\w+\}}?)?\s*(?:\^\{{?\*\}}?)?\s*(?::=|=|≈|\\approx)", text
-    )
-    return " " * match.end() + text[match.end() :] if match else text
-
-
-def _split(text: str) -> tuple[str, list[tuple[str, int]]]:
-    """Split a formula from its definitions, each with the position it starts at."""
-    match = _WHERE.search(text) or _INLINE_DEFINITION.search(text)
-    if match is None:
-        return text, []
-    pieces = []
-    start = match.end()
-    for cut in _cuts(text, start):
-        pieces.append((text[start:cut], start))
-        start = cut + 1
-    return text[: match.start()], pieces
-
-
-def _cuts(text: str, start: int) -> Iterator[int]:
-    depth = 0
-    for position in range(start, len(text)):
-        depth += (text[position] in "([{") - (text[position] in ")]}")
-        if depth == 0 and text[position] in ",;":
-            yield position
-    yield len(text)
-
-
 def _read_definitions(
-    definitions: list[tuple[str, int]], scope: Scope
+    definitions: Sequence[Definition], scope: Scope
 ) -> tuple[dict[str, float], tuple[str, ...]]:
-    constants: dict[str, float] = {}
-    large: list[str] = []
-    for text, start in definitions:
-        match = _DEFINITION.fullmatch(text)
-        if match is None:
-            raise FormulaError(
-                "After 'where' stand your own constants.",
-                column=start + 1,
-                hint="Write: where C = 50, t = 1e6.",
-                code="formula.where",
-            )
-        name = match["name"].lstrip("\\")
-        if scope.knows(name) or name in scope.families or name in constants or name == "I":
+    seen: set[str] = set()
+    for each in definitions:
+        name = each.name
+        if scope.knows(name) or name in scope.families or name == IDENTITY or name in seen:
             raise FormulaError(
                 f"{name} already has a meaning here.",
-                column=start + match.start("name") + 1,
+                column=each.start + 1,
                 hint="Choose another letter for your constant.",
                 code="formula.where",
             )
-        if match["sign"] == "=":
-            inner = replace(scope, constants={**scope.constants, **constants})
-            place = " " * (start + match.start("value"))
-            constants[name] = _constant(place + match["value"], inner)
-        else:
-            large.append(name)
-    return constants, tuple(large)
+        seen.add(name)
+    large = tuple(each.name for each in definitions if not each.value)
+    scope = replace(scope, shapes={**scope.shapes, **dict.fromkeys(large, NUMBER)})
+    constants: dict[str, float] = {}
+    for each in _in_order([each for each in definitions if each.value]):
+        inner = replace(scope, constants={**scope.constants, **constants})
+        constants[each.name] = _constant(each, inner)
+    return constants, large
 
 
-def _constant(text: str, scope: Scope) -> float:
-    tree = _read_tree(text, scope)
+def _in_order(definitions: list[Definition]) -> Iterator[Definition]:
+    """Definitions such that each comes after those it speaks of."""
+    waiting = list(definitions)
+    while waiting:
+        names = "|".join(re.escape(each.name) for each in waiting)
+        spoken_of = re.compile(rf"(?<![A-Za-z0-9])(?:{names})(?![A-Za-z0-9])")
+        ready = next((each for each in waiting if not spoken_of.search(each.value)), None)
+        if ready is None:
+            raise FormulaError(
+                f"{waiting[0].name} is explained by itself.",
+                column=waiting[0].start + 1,
+                code="formula.where",
+            )
+        waiting.remove(ready)
+        yield ready
+
+
+def _constant(definition: Definition, scope: Scope) -> float:
+    tree = _read_tree(definition.value, scope)
     if tree.shape != NUMBER:
-        raise FormulaError(
+        raise fault(
             f"A constant must be a number, but this is {tree.shape.describe()}.",
-            column=tree.span.start + 1,
-            length=tree.span.end - tree.span.start,
+            tree.span,
+            hint="Write it into the formula itself, in brackets.",
             code="formula.where",
         )
-    needed = next((node for node in walk(tree) if hasattr(node, "name")), None)
-    if needed is not None and not hasattr(needed, "function"):
-        raise FormulaError(
+    if names_in(tree):
+        raise fault(
             "A constant may not depend on what was drawn.",
-            column=needed.span.start + 1,
+            tree.span,
+            hint="Write it into the formula itself, in brackets.",
             code="formula.where",
         )
     return float(evaluate_finite(tree, Environment.empty())[0, 0])
-
-
-def _check_cost(tree: Node) -> None:
-    cost = 0
-    for node in walk(tree):
-        if node.shape.size > MAX_ELEMENTS:
-            raise FormulaError(
-                f"This would be {node.shape.describe()}; that is too large.",
-                column=node.span.start + 1,
-                code="formula.limit",
-            )
-        repeats = getattr(node, "last", 0) - getattr(node, "first", 0) + 1
-        inner = max((child.shape.size for child in node.children()), default=1)
-        cost += repeats * max(node.shape.size, inner) * max(node.shape.rows, node.shape.columns)
-    if cost > MAX_COST:
-        raise FormulaError("This formula is too costly to compute.", code="formula.limit")
 
 
 def _syntax_error(error: UnexpectedInput, text: str) -> FormulaError:
@@ -227,11 +197,15 @@ def _syntax_error(error: UnexpectedInput, text: str) -> FormulaError:
             "The formula ends too early.", column=len(text.rstrip()) + 1, code="formula.syntax"
         )
     start, end = token.start_pos or 0, token.end_pos or 0
-    written = text[start:end]
+    hint = ""
+    if token.type == "COMPARE":
+        hint = "Comparisons are not part of an answer."
+    elif re.match(r"[0-9],[0-9]", text[max(start - 1, 0) :]):
+        hint = "Decimals have a point, thousands have no sign: 0.5, 10000."
     return FormulaError(
-        f"{written!r} cannot stand here.",
+        f"{text[start:end]!r} cannot stand here.",
         column=start + 1,
         length=end - start,
-        hint="Comparisons are not part of an answer." if token.type == "COMPARE" else "",
+        hint=hint,
         code="formula.syntax",
     )

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from grader.domain.shapes import Kind, Shape, column
 from grader.formula.functions import CORE, Function
+
+#: The identity matrix, unless the question uses the letter otherwise.
+IDENTITY = "I"
+
+#: Numbers that everybody knows, for questions that do not use the letter otherwise. `e` is one
+#: only where it is raised to a power: `e^x`.
+EULER = "e"
+FAMOUS: Mapping[str, float] = MappingProxyType({"pi": math.pi, EULER: math.e})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +81,13 @@ class Scope:
         yield from self.shapes
         yield from self.constants
 
+    def is_value(self, name: str) -> bool:
+        """Whether the name stands for a number, vector or matrix by itself."""
+        return name in self.shapes or name in self.constants
+
     def knows(self, name: str) -> bool:
         """Whether the name stands for a value, a function or an index by itself."""
-        return (
-            name in self.shapes
-            or name in self.constants
-            or name in self.functions
-            or name in self.indices
-        )
+        return self.is_value(name) or name in self.functions or name in self.indices
 
     def members(self) -> Iterator[str]:
         """The names of members by letter, such as ``mu_a``, for telling what is known."""

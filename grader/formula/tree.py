@@ -19,6 +19,22 @@ class Span:
     end: int
 
 
+def join(first: Span, second: Span) -> Span:
+    """The stretch from the first character of both to the last."""
+    return Span(min(first.start, second.start), max(first.end, second.end))
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The index of a sum, as the position of a member in its body."""
+
+    name: str
+
+
+#: A position in a family: a place counted from zero, the name of a drawn index, a sum's own index.
+Position = int | str | Bound
+
+
 class Product(Enum):
     """Which multiplication two shapes call for."""
 
@@ -69,15 +85,12 @@ class Identity(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member(Node):
-    """One vector of a family.
-
-    ``position`` is a place counted from zero, the name of a drawn index, or a sum's bound index.
-    """
+    """One vector of a family; ``label`` is its subscript as written."""
 
     name: str
     label: str
     family: Family
-    position: int | str
+    position: Position
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +172,7 @@ class SizedCall(Node):
 class UnitVector(Node):
     """The vector that is 1 at a drawn index and 0 elsewhere."""
 
-    index: int | str
+    index: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,13 +184,16 @@ class Stack(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series(Node):
-    """A sum over a bound index, with the indices that are left out or are the only ones."""
+    """A sum over a bound index, with the indices that are left out or are the only ones.
+
+    ``first`` and ``last`` count from zero; ``labels`` are those indices as written.
+    """
 
     bound: str
     first: int
     last: int
-    excluded: tuple[int | str, ...]
-    included: tuple[int | str, ...] | None
+    excluded: tuple[Position, ...]
+    included: tuple[Position, ...] | None
     labels: tuple[str, ...]
     body: Node
 
@@ -208,6 +224,17 @@ def walk(node: Node) -> Iterator[Node]:
         waiting.extend(current.children())
 
 
+def whole_number(node: Node) -> int | None:
+    """The whole number that a node is, where it is one beforehand."""
+    match node:
+        case Number(value=value) if value == int(value):
+            return int(value)
+        case Negate(operand=Number(value=value)) if value == int(value):
+            return -int(value)
+        case _:
+            return None
+
+
 def names_in(node: Node) -> frozenset[str]:
     """The named values that the tree needs, families by the name of their matrix."""
     found = set()
@@ -222,11 +249,17 @@ def names_in(node: Node) -> frozenset[str]:
 
 def has_bound_index(node: Node) -> bool:
     """Whether a part of a sum's body is meant, whose value changes from term to term."""
-    inside = {each.bound for each in walk(node) if isinstance(each, Series)}
+    bound_here = {each.bound for each in walk(node) if isinstance(each, Series)}
     return any(
-        isinstance(each, Member)
-        and isinstance(each.position, str)
-        and each.position not in each.family.labels.values()
-        and each.position not in inside
+        isinstance(position, Bound) and position.name not in bound_here
         for each in walk(node)
+        for position in _positions(each)
     )
+
+
+def _positions(node: Node) -> Iterator[Position]:
+    match node:
+        case Member(position=position):
+            yield position
+        case Series(excluded=excluded, included=included):
+            yield from (*excluded, *(included or ()))

@@ -163,12 +163,14 @@ def _read_text(field: TextField, sent: object) -> Text:
             field=field.name,
             code="text.length",
         )
-    if "\0" in sent:
+    # Half of a surrogate pair is no character and could not be stored.
+    bad = next((c for c in sent if c == "\0" or "\ud800" <= c <= "\udfff"), None)
+    if bad is not None:
         raise FieldError(
-            f"{field.name} holds a NUL character.",
+            f"{field.name} holds a character (U+{ord(bad):04X}) that cannot be kept.",
             field=field.name,
             code="text.character",
-            column=sent.index("\0") + 1,
+            column=sent.index(bad) + 1,
         )
     return Text(sent)
 
@@ -224,7 +226,8 @@ def _unknown_fields(sent: Mapping[Any, Any], fields: Sequence[Field]) -> list[Fi
             close = difflib.get_close_matches(str(name), known, n=1)
             faults.append(
                 FieldError(
-                    f"{_shown(name)} is no field of this question. Fields: {', '.join(known)}.",
+                    f"{_shown(name) or 'An empty name'} is no field of this question. "
+                    f"Fields: {', '.join(known)}.",
                     field=_shown(name),
                     code="field.unknown",
                     hint=f"Did you mean {close[0]}?" if close else "",

@@ -14,7 +14,7 @@ from grader.formula.read import Formula, read_formula
 from grader.formula.scope import Scope
 
 #: The values that a constant declared as large (`C >> 0`) is tried at.
-LADDER = (1e2, 1e3, 1e4, 1e5, 1e6)
+LADDER = (1e3, 1e4, 1e5, 1e6)
 
 
 def read_formula_for(

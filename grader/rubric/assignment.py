@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import Field, field_validator, model_validator
 
-from grader.rubric.model import Form, Identifier, Points
+from grader.rubric.forms import Form, Identifier, Points
 
 #: A local time as people write it; the time zone stands beside it.
 LocalTime = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d \d\d:\d\d$")]

@@ -16,7 +16,7 @@ from grader.rubric.assignment import AssignmentFile
 from grader.rubric.compile import compile_question
 from grader.rubric.compile_draws import Compiled
 from grader.rubric.document import Document, read_document
-from grader.rubric.model import QuestionFile
+from grader.rubric.forms import QuestionFile
 from grader.rubric.validation import validate
 
 
@@ -127,6 +127,7 @@ def load_catalog(folder: Path) -> Catalog:
 
 def load_assignment(folder: Path) -> Assignment:
     """Load one assignment: its own file and the files of its questions."""
+    folder = folder.resolve()
     path = folder / "assignment.yaml"
     document = read_document(_text(path), file=_shown(path))
     form = validate(document, AssignmentFile)
@@ -146,10 +147,15 @@ def load_assignment(folder: Path) -> Assignment:
                 folder / f"{name}.yaml", assignment=form.id, earlier=rubrics
             )
         except RubricErrors as refused:
-            errors.extend(refused.errors)
+            errors.extend(each for each in refused.errors if not (errors and _is_follow_up(each)))
     if errors:
         raise RubricErrors(errors)
     return Assignment(form, rubrics)
+
+
+def _is_follow_up(error: RubricError) -> bool:
+    """Whether an error may only come from an earlier question that is broken itself."""
+    return error.field == "uses.question"
 
 
 def load_rubric(path: Path, *, assignment: str, earlier: Mapping[str, Rubric]) -> Rubric:
@@ -179,6 +185,8 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise RubricErrors([_wrong(path, f"this is not UTF-8 text: {error.reason}")]) from None
+    except OSError as error:
+        raise RubricErrors([_wrong(path, f"this cannot be read: {error.strerror}")]) from None
 
 
 def _shown(path: Path) -> str:

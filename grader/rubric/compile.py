@@ -21,7 +21,7 @@ from grader.rubric.compile_draws import (
     compile_uses,
 )
 from grader.rubric.document import Document
-from grader.rubric.model import QuestionFile
+from grader.rubric.forms import QuestionFile
 from grader.rubric.reader import Reader
 
 
@@ -66,6 +66,8 @@ def compile_question(
         plots=tuple(compile_plots(reader, form.plots)),
         fresh_variants=form.fresh_variants,
     )
+    # A criterion that could not be read has no points; to say that they are missing helps nobody.
+    reader.stop_on_errors()
     check_points(reader, form, question)
     check_needs(reader, form, question)
     reader.stop_on_errors()

@@ -11,7 +11,7 @@ from grader.formula.functions import CORE
 from grader.formula.scope import Family, Scope
 from grader.formula.tree import Node, names_in
 from grader.reading import fields as f
-from grader.rubric import model as m
+from grader.rubric import forms as m
 from grader.rubric.document import FieldPath
 from grader.rubric.reader import Reader
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from grader.domain.shapes import CONDITION, NUMBER
 from grader.engine import question as q
 from grader.formula.tree import names_in
-from grader.rubric import model as m
+from grader.rubric import forms as m
 from grader.rubric.document import FieldPath
 from grader.rubric.reader import Reader
 
@@ -101,7 +101,7 @@ def compile_plots(reader: Reader, forms: tuple[m.PlotForm, ...]) -> list[q.Plot]
         nodes = [reader.read(text, ("plots", place)) for text in texts]
         if all(node is not None for node in nodes):
             values = tuple(node for node in nodes if node is not None)
-            result.append(q.Plot(kind, form.title, values, labels))
+            result.append(q.Plot(kind, form.title, values, labels, form.reveals))
     return result
 
 

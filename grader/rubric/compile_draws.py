@@ -10,7 +10,7 @@ from grader.engine import draws as d
 from grader.engine import question as q
 from grader.formula.scope import Family, Scope
 from grader.reading import fields as f
-from grader.rubric import model as m
+from grader.rubric import forms as m
 from grader.rubric.document import FieldPath
 from grader.rubric.reader import Reader
 

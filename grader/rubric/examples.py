@@ -21,7 +21,7 @@ from grader.formula.evaluate import Environment, evaluate_finite
 from grader.formula.read import read_tree
 from grader.reading.answer import read_answer
 from grader.rubric.catalog import Rubric
-from grader.rubric.model import ExampleForm, RangeForm
+from grader.rubric.forms import ExampleForm, RangeForm
 
 #: On how many variants mutants are tried; a mutant that matters shows on any of them.
 MUTANT_VARIANTS = 4

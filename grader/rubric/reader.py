@@ -12,7 +12,7 @@ from grader.formula.read import read_tree
 from grader.formula.scope import Scope
 from grader.formula.tree import Node, names_in
 from grader.rubric.document import Document, FieldPath, error_at
-from grader.rubric.model import Quantity, Size
+from grader.rubric.forms import Quantity, Size
 
 
 class Reader:

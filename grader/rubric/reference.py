@@ -6,23 +6,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from grader.rubric import assignment as a
-from grader.rubric import model as m
+from grader.rubric import forms as m
+from grader.rubric.kinds import KINDS, describe_type
 
 _HEAD = """\
 # Rubric files
 
-<!-- Written by `make docs` from the descriptions in grader/rubric/model.py and assignment.py. -->
+<!-- Written by `make docs` from the descriptions in grader/rubric/forms and assignment.py. -->
 
 An assignment is a folder with one `assignment.yaml` and one file for each question,
 `QUESTION.yaml`. The examples on this page are pieces of [a small assignment](sample/) that has
@@ -32,31 +32,6 @@ The files are strict YAML: unknown and repeated keys, anchors, tags, and words t
 disagree on (`no`, `1_000`) are refused, each with `file:line:column` and the field.
 `grader schema` prints a JSON Schema for editors.
 """
-
-#: The kinds of value, each with its plural and its meaning.
-_KINDS: tuple[tuple[object, str, str, str], ...] = (
-    (m.Expression, "formula", "formulas", "text in the [formula language](formulas.md)"),
-    (m.Quantity, "quantity", "quantities", "a number, or a formula that gives one"),
-    (
-        m.Size,
-        "size",
-        "sizes",
-        "a whole number from 1 to 1024, or a formula of sizes that stand above it, such as `m + 1`",
-    ),
-    (
-        m.Identifier,
-        "identifier",
-        "identifiers",
-        "lower-case letters, digits, `-` and `_`, up to 64 of them; it begins with a letter or "
-        "digit",
-    ),
-    (m.Name, "name", "names", "letters, digits and `_`; it begins with a letter"),
-    (m.Names, "names", "names", "one name, or several with `, ` between them"),
-    (m.Points, "points", "points", "0 to 1000, with at most two decimals"),
-    (m.Credit, "credit", "credits", "above 0, up to 1"),
-    (m.Positive, "positive number", "positive numbers", "a number above 0"),
-    (a.LocalTime, "date and time", "dates and times", '`"2026-03-16 23:59"`, in quotes'),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +145,7 @@ def cut(text: str, key: str) -> str:
 
 
 def _kinds() -> str:
-    rows = [f"| {one} | {meaning} |" for _, one, _, meaning in _KINDS]
+    rows = [f"| {one} | {meaning} |" for _, one, _, meaning in KINDS]
     return "\n".join(["| kind | means |", "| --- | --- |", *rows, ""])
 
 
@@ -197,7 +172,7 @@ def _anchor(name: str, form: type[m.Form]) -> str:
 def _table(form: type[m.Form]) -> str:
     hints = get_type_hints(form, include_extras=True)
     rows = [
-        f"| `{field.alias or name}` | {_words(hints[name])} | {_default(field)} "
+        f"| `{field.alias or name}` | {describe_type(hints[name], _link)} | {_default(field)} "
         f"| {field.description} |"
         for name, field in form.model_fields.items()
     ]
@@ -228,77 +203,14 @@ def _written(value: object) -> str:
             return str(value)
 
 
-def _words(hint: Any, *, many: bool = False) -> str:
-    """What a value must be, in words."""
-    for kind, one, several, _ in _KINDS:
-        if hint is kind:
-            return several if many else one
+def _link(hint: Any, many: bool) -> str:
+    """A link to the forms that a value may have; empty where it is no form."""
     for union, one, key in _UNIONS:
         if hint is union:
             return f"[{_count(one, many=many)}](#{key})"
     if isinstance(hint, type) and issubclass(hint, m.Form):
         return _form_link(hint, many=many)
-    return _compound(hint, many=many)
-
-
-def _compound(hint: Any, *, many: bool) -> str:
-    arguments = get_args(hint)
-    match get_origin(hint):
-        case origin if origin is Union or origin is UnionType:
-            branches = [each for each in arguments if each is not NoneType]
-            return " or ".join(_words(each, many=many) for each in branches)
-        case origin if origin is Annotated:
-            return _annotated(arguments, many=many)
-        case origin if origin is Literal:
-            return " or ".join(f"`{each}`" for each in arguments)
-        case origin if origin is tuple:
-            return _list(arguments)
-        case origin if origin is dict:
-            values = _words(arguments[1], many=True)
-            return f"mapping to {values}" if arguments[0] is str else f"{values} by name"
-        case _:
-            one, several = _PLAIN[hint]
-            return several if many else one
-
-
-_PLAIN: dict[Any, tuple[str, str]] = {
-    str: ("text", "texts"),
-    bool: ("`true` or `false`", "`true` or `false`"),
-    int: ("whole number", "whole numbers"),
-    float: ("number", "numbers"),
-    Decimal: ("number", "numbers"),
-    Any: ("value", "values"),
-}
-
-
-def _annotated(arguments: tuple[Any, ...], *, many: bool) -> str:
-    """A kind with further bounds, or a plain value with bounds."""
-    base, first, *rest = arguments
-    for kind, one, several, _ in _KINDS:
-        if get_args(kind)[:2] == (base, first):
-            return f"{several if many else one}{_bounds(rest)}"
-    return f"{_words(base, many=many)}{_bounds([first, *rest])}"
-
-
-def _list(arguments: tuple[Any, ...]) -> str:
-    if arguments[-1] is Ellipsis:
-        return f"list of {_words(arguments[0], many=True)}"
-    if len(set(map(id, arguments))) == 1:
-        return f"list of two {_words(arguments[0], many=True)}"
-    return f"list: {', '.join(_words(each) for each in arguments)}"
-
-
-def _bounds(metadata: Sequence[Any]) -> str:
-    """The bounds of a number, as `, 1 to 64`."""
-    found = {
-        name: getattr(each, name)
-        for info in metadata
-        for each in getattr(info, "metadata", ())
-        for name in ("ge", "gt", "le", "lt")
-        if hasattr(each, name)
-    }
-    words = {"ge": "from", "gt": "above", "le": "up to", "lt": "below"}
-    return "".join(f", {words[name]} {bound:g}" for name, bound in found.items())
+    return ""
 
 
 def _form_link(form: type[m.Form], *, many: bool) -> str:

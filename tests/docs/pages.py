@@ -124,7 +124,8 @@ class Workshop:
         binaries = self.folder / ".venv" / "bin"
         binaries.mkdir(parents=True)
         (self.folder / "docs" / "pictures").mkdir(parents=True)
-        (self.folder / "rubrics").symlink_to(ROOT / "rubrics")
+        for name in ("rubrics", "docs/reference"):
+            (self.folder / name).symlink_to(ROOT / name)
         grader = binaries / "grader"
         run = "import sys; from grader.cli.main import main; sys.argv[0] = 'grader'; main()"
         grader.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{run}" "$@"\n')

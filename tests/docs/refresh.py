@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from grader.rubric.reference import render_reference
+from tests.docs.command_line import with_tables
 from tests.docs.pages import (
     ROOT,
     CommandStep,
@@ -27,6 +28,8 @@ def refresh() -> None:
     """Write everything that can be made anew."""
     reference = ROOT / "docs" / "reference"
     _write(reference / "rubric.md", render_reference(reference / "sample"))
+    commands = reference / "command-line.md"
+    _write(commands, with_tables(commands.read_text(encoding="utf-8")))
     for page in list_pages():
         with tempfile.TemporaryDirectory() as folder:
             workshop = Workshop(Path(folder))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from _pytest.mark import ParameterSet
 from numpy.typing import NDArray
 
-from grader.domain.shapes import Kind, Shape
+from grader.domain.shapes import Kind, Shape, of_axes
 from grader.engine.functions import AUTHOR
 from grader.engine.judge import Judge
 from grader.engine.observe import observe, set_up
@@ -21,10 +22,13 @@ from grader.engine.variants import Variant, stack_variants
 from grader.errors import AnswerRefused
 from grader.formula.evaluate import Environment, evaluate_finite
 from grader.formula.functions import CORE
-from grader.formula.read import read_formula, read_tree
+from grader.formula.read import MAX_LENGTH, read_formula, read_tree
+from grader.formula.tokens import MAX_NESTING, MAX_TOKENS
 from grader.formula.tree import Node
 from grader.reading.answer import read_answer
 from grader.reading.fields import ArrayField
+from grader.reading.formulas import LADDER
+from grader.reading.paste import looks_like_numbers, read_pasted
 from grader.rubric.catalog import Rubric, load_rubric_text
 from tests.docs.pages import ROOT, Table, code, read_blocks, read_tables
 
@@ -35,11 +39,14 @@ AUTHORS = TEXT.index("## For authors")
 STUDENT_TABLES = [table for table in read_tables(TEXT[:AUTHORS]) if "gives" in table.headings]
 AUTHOR_TABLES = [table for table in read_tables(TEXT[AUTHORS:]) if "gives" in table.headings]
 REFUSED_TABLES = [table for table in TABLES if "refused with" in table.headings]
+NUMBER_TABLES = [table for table in TABLES if "numbers" in table.headings]
 STUDENTS = ("ada", "emmy", "sofia")
 
 
 def rows(tables: list[Table]) -> list[ParameterSet]:
-    return [pytest.param(row, id=row["formula"]) for table in tables for row in table.rows]
+    return [
+        pytest.param(row, id=next(iter(row.values()))) for table in tables for row in table.rows
+    ]
 
 
 @cache
@@ -101,7 +108,8 @@ def on_key_sets(node: Node) -> NDArray[Any]:
 
 
 def assert_same(first: NDArray[Any], second: NDArray[Any]) -> None:
-    np.testing.assert_allclose(*np.broadcast_arrays(first, second), rtol=1e-12, atol=1e-12)
+    one, other = np.broadcast_arrays(first, second)
+    np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("row", rows(STUDENT_TABLES))
@@ -138,6 +146,16 @@ def test_a_formula_is_refused_as_the_page_says(row: dict[str, str]) -> None:
     assert (error.code, error.column) == (code(row["refused with"]), int(row["at column"]))
 
 
+@pytest.mark.parametrize("row", rows(NUMBER_TABLES))
+def test_pasted_numbers_are_read_as_the_page_says(row: dict[str, str]) -> None:
+    expected = np.array(json.loads(code(row["give"])), dtype=float)
+    pasted = read_pasted(code(row["numbers"]), field="q", shape=of_axes(expected.shape))
+
+    assert looks_like_numbers(code(row["numbers"]))
+    assert pasted.format.value == row["read as"]
+    assert_same(pasted.values, expected)
+
+
 def test_every_function_has_a_row() -> None:
     shown = " ".join(code(row["formula"]) for table in STUDENT_TABLES for row in table.rows)
     shown_to_authors = " ".join(
@@ -146,3 +164,13 @@ def test_every_function_has_a_row() -> None:
 
     assert CORE.keys() <= set(re.findall(r"[a-z]+(?=\()", shown))
     assert AUTHOR.keys() - CORE.keys() <= set(re.findall(r"[a-z_]+(?=\()", shown_to_authors))
+
+
+def test_the_limits_and_the_ladder_are_those_of_the_code() -> None:
+    prose = " ".join(TEXT.split())
+    ladder = [f"{size:,.0f}".replace(",", " ") for size in LADDER]
+
+    assert f"{', '.join(ladder[:-1])} and {ladder[-1]}" in prose
+    assert f"{MAX_LENGTH:,}".replace(",", " ") + " characters" in prose
+    assert f"{MAX_TOKENS} signs and names" in prose
+    assert f"nested {MAX_NESTING} deep" in prose

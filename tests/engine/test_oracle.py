@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.engine.criteria import shrink
 from grader.engine.observe import observe, set_up
+from grader.engine.sizes import OVERFLOWING, shrink_answers
 from grader.engine.variants import Variant
 from grader.formula.read import read_tree
 from tests.support import judge_of, rubric_of
@@ -42,7 +42,7 @@ def observed(formula: str, variant: Variant, arrays: dict[str, np.ndarray], ques
     environment = set_up([variant], {name: array[None] for name, array in arrays.items()})
     (value,) = observe(judge.question, environment, [node], None).values
     if not np.isfinite(value).all():
-        smaller = shrink(environment, judge.question)
+        smaller, _ = shrink_answers(environment, arrays, OVERFLOWING)
         (value,) = observe(judge.question, smaller, [node], None).values
     return value[0, 0]
 

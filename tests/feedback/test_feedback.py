@@ -19,7 +19,7 @@ CALM = "self-attention-and-transformers/d-ii"
 
 @pytest.mark.parametrize("reason", list(Reason))
 def test_every_reason_has_words(reason: Reason) -> None:
-    sampled = Evidence(0.3, 0.02, False, 0.4, 0.99, Interval(0.3, 0.5), 2000)
+    sampled = Evidence(0.3, 0.02, False, 0.4, 0.99, Interval(0.3, 0.5), 2000, 2000)
     for evidence in (
         sampled,
         Evidence(0.3, 0.02),
@@ -106,6 +106,8 @@ def test_a_report_says_whose_earlier_answer_was_used() -> None:
     assert report_of(STRETCHED, predictions).uses == "reference"
     own = report_of(STRETCHED, predictions, uses={"q": "99 (mu_a + mu_b)"})
     assert own.uses == "own"
+    assert own.receipt.used.startswith("sha256:")
+    assert own.receipt.used != report_of(STRETCHED, predictions).receipt.used
     assert report_of(NOISY, {"q": "40 (mu_a + mu_b)"}).uses is None
 
 
@@ -116,6 +118,8 @@ def test_the_receipt_rests_on_answer_rubric_and_noise() -> None:
     assert one.answer != other.answer
     assert one.noise == other.noise
     assert one.noise.startswith("sha256:")
+    assert one.key_sets == 2000
+    assert one.used == ""
     assert one.rubric == rubric_of(NOISY).version
 
 
@@ -142,9 +146,9 @@ def test_the_jump_is_seen_and_the_calm_is_seen() -> None:
         "variance": 0.25,
         "spread_ratio": 0,
     }
-    jumping = make_pictures(judge_of(STRETCHED), submit(STRETCHED, predictions))[-1]
+    jumping = make_pictures(judge_of(STRETCHED), submit(STRETCHED, predictions), revealing=True)[-1]
     calm_sent = {"share_near_average": 1, "variance_1": 0, "variance_2": 0, "left_out_share": 0.08}
-    calm = make_pictures(judge_of(CALM), submit(CALM, calm_sent))[-1]
+    calm = make_pictures(judge_of(CALM), submit(CALM, calm_sent), revealing=True)[-1]
 
     assert isinstance(jumping, OutputPlane)
     assert isinstance(calm, OutputPlane)
@@ -170,4 +174,16 @@ def test_every_plot_of_every_question_can_be_made(rubric: Any) -> None:
     example = rubric.form.examples[0]
     submission = submit(rubric.id, dict(example.answer), uses=example.uses)
 
-    assert len(make_pictures(judge_of(rubric.id), submission)) == len(rubric.question.plots)
+    pictures = make_pictures(judge_of(rubric.id), submission, revealing=True)
+    assert len(pictures) == len(rubric.question.plots)
+
+
+@pytest.mark.parametrize(
+    "question", [STRETCHED, CALM, "attention-exploration/3e-i", "single-head-attention/1f"]
+)
+def test_a_picture_that_shows_what_is_asked_for_waits_until_all_is_right(question: str) -> None:
+    example = rubric_of(question).form.examples[0]
+    submission = submit(question, dict(example.answer), uses=example.uses)
+
+    assert make_pictures(judge_of(question), submission) == []
+    assert make_pictures(judge_of(question), submission, revealing=True)

@@ -47,11 +47,15 @@ def mistakes(text: str) -> list[str]:
             id="frame",
         ),
         pytest.param(
-            "gaussian: [n, d]", "gaussian: [n, 0]", "draw.v.gaussian.2", "", id="size zero"
+            "v: {orthonormal: [n, d]}",
+            "v: {gaussian: [n, 0]}",
+            "draw.v.gaussian.2",
+            "",
+            id="size zero",
         ),
         pytest.param(
-            "gaussian: [n, d]",
-            "gaussian: [n, zz]",
+            "v: {orthonormal: [n, d]}",
+            "v: {gaussian: [n, zz]}",
             "draw.v.gaussian.2",
             "zz is not known",
             id="size",
@@ -80,7 +84,7 @@ def mistakes(text: str) -> list[str]:
         pytest.param(
             "when: max(w) - min(w) <= 0.02",
             "when: max(w) - min(w)",
-            "misconceptions.8.when",
+            "misconceptions.9.when",
             "must be a condition",
             id="condition",
         ),

@@ -1,0 +1,170 @@
+r"""Text → text of the same length, without what only concerns looks.
+
+`\left(`, `\mathbf{u}`, `$` and the like become spaces, so that a column in what remains is the
+column in what was written. One pass each, so that it takes time in proportion to the length.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from grader.errors import FormulaError
+
+# Commands and signs that only change how a formula looks, and what they take.
+_LOOKS = re.compile(
+    r"\\(?:left|right)\."
+    r"|\\(?:left|right|middle|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits"
+    r"|quad|qquad|enspace|thinspace|nonumber|notag|rm|bf|it|sf|bfseries|itshape)(?![A-Za-z])"
+    r"|\\(?:label|tag)\s*\{[^{}]*\}"
+    r"|\\(?:begin|end)\s*\{(?:aligned|align\*?|equation\*?|gather(?:ed)?\*?|split|math"
+    r"|displaymath|multline\*?|eqnarray\*?)\}"
+    r"|\\[,;:!> ()\[\]]|\$|~"
+    r"|&(?=\s*:?=|\s*\\approx)|(?<==)&"
+)
+# Commands that change how their argument looks; the argument stays.
+_WRAPPER = re.compile(
+    r"\\(mathbf|mathrm|mathit|mathsf|mathtt|mathcal|mathbb|mathds|boldsymbol|bm|vec|text|textrm"
+    r"|textit|textbf|textsf|operatorname\*?|mathop|ensuremath|boxed|substack)(?![A-Za-z])\s*(\{?)"
+)
+_BOLD = ("mathbf", "mathbb", "mathds", "boldsymbol", "bm", "vec")
+_BOLD_NUMBER = re.compile(r"\s*([01])(?![\d.])")
+_LINE_BREAK = re.compile(r"\\\\(?:\[\s*-?[\d.]+\s*(?:pt|em|ex|mm|cm|in)\s*\])?")
+_IN_LINES = re.compile(r"\\begin\s*\{(?:aligned|align|gather|split|multline|eqnarray)")
+# A name alone in braces with a subscript behind it, as in `{\bf u}_b`.
+_BRACED_NAME = re.compile(r"(?<![_^}A-Za-z])(\{)(\s*\\?[A-Za-z]+\s*)(\})(?=\s*_)")
+_ELL = re.compile(r"\\ell(?![A-Za-z])")
+# Digits in groups of three: 10{,}000 and 10\,000 are one number.
+_THOUSANDS = re.compile(r"(?<![\d.])[1-9]\d{0,2}(?:(?:\{,\}|\\,|\\;)\d{3})+(?!\d)", re.ASCII)
+_GROUPING = re.compile(r"\{,\}|\\[,;]")
+
+#: Stands between the groups of digits of one number.
+DIGIT_GAP = "_"
+
+
+def clean(text: str) -> str:
+    """Replace what only concerns looks by spaces, character for character.
+
+    Line breaks, also those of LaTeX, become newlines.
+
+    Raises
+    ------
+    FormulaError
+        At an invisible or direction-changing character, which would let a formula show one thing
+        to a person and another to the grader, and at a brace that is never closed.
+    """
+    plain = text if text.isascii() else "".join(map(_level, text))
+    if not plain.isprintable():
+        _refuse_invisible(text)
+        plain = "".join("\n" if each == "\n" else " " if each.isspace() else each for each in plain)
+    if "\\" in plain or "{" in plain:
+        return _without_commands(plain)
+    return _LOOKS.sub(_blank, plain)
+
+
+def _without_commands(text: str) -> str:
+    text = _THOUSANDS.sub(lambda match: _GROUPING.sub(_gap, match[0]), text)
+    if _IN_LINES.search(text):
+        text = text.replace("&", " ")
+    text = _LINE_BREAK.sub(lambda match: "\n" + " " * (len(match[0]) - 1), text)
+    text = _ELL.sub("l   ", text)
+    text = _unwrap(_LOOKS.sub(_blank, text))
+    return _BRACED_NAME.sub(lambda match: f" {match[2]} ", text)
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
+
+
+def _gap(match: re.Match[str]) -> str:
+    return DIGIT_GAP * len(match[0])
+
+
+def _level(character: str) -> str:
+    """What a wide form or a mathematical letter stands for; a bold 1 is no number."""
+    if character.isascii():
+        return character
+    tag = unicodedata.decomposition(character).partition(" ")[0]
+    if tag == "<wide>" or (tag == "<font>" and character.isalpha()):
+        return unicodedata.normalize("NFKC", character)
+    return character
+
+
+def _refuse_invisible(text: str) -> None:
+    for position, character in enumerate(text):
+        if unicodedata.category(character).startswith("C") and character not in "\n\t\r":
+            raise FormulaError(
+                f"There is an invisible character (U+{ord(character):04X}) in the formula.",
+                column=position + 1,
+                hint="Type this place anew.",
+                code="formula.character",
+            )
+
+
+def _unwrap(text: str) -> str:
+    r"""Blank out commands such as `\mathbf` and the braces of their arguments."""
+    matches = list(_WRAPPER.finditer(text))
+    if not matches:
+        return text
+    closing = _matching_braces(text)
+    characters = list(text)
+    for match in matches:
+        _refuse_bold_number(match, text)
+        if match[2]:
+            opening = match.end() - 1
+            if opening not in closing:
+                raise never_closed(opening)
+            characters[closing[opening]] = " "
+        characters[match.start() : match.end()] = " " * len(match[0])
+    return "".join(characters)
+
+
+def _refuse_bold_number(match: re.Match[str], text: str) -> None:
+    number = _BOLD_NUMBER.match(text, match.end())
+    if number and match[1] in _BOLD:
+        function = "ones" if number[1] == "1" else "zeros"
+        raise FormulaError(
+            f"A bold {number[1]} is a vector or a matrix, but its size is not said.",
+            column=match.start() + 1,
+            length=number.end() - match.start(),
+            hint=f"Write {function}(d) for a vector, {function}(d, d) for a matrix.",
+            code="formula.command",
+        )
+
+
+def _matching_braces(text: str) -> dict[int, int]:
+    r"""For every brace that opens, the position of the one that closes it; `\{` does not count."""
+    closing = {}
+    waiting = []
+    position = 0
+    while position < len(text):
+        match text[position]:
+            case "\\":
+                position += 1
+            case "{":
+                waiting.append(position)
+            case "}" if waiting:
+                closing[waiting.pop()] = position
+        position += 1
+    return closing
+
+
+def closing_brace(text: str, opening: int) -> int:
+    r"""The position of the brace that closes the one at `opening`; `\{` and `\}` do not count."""
+    depth = 0
+    position = opening
+    while position < len(text):
+        character = text[position]
+        if character == "\\":
+            position += 2
+            continue
+        depth += (character == "{") - (character == "}")
+        if depth == 0:
+            return position
+        position += 1
+    raise never_closed(opening)
+
+
+def never_closed(opening: int) -> FormulaError:
+    """The error for a brace without its other half."""
+    return FormulaError("This '{' is never closed.", column=opening + 1, code="formula.brackets")
