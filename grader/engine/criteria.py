@@ -118,15 +118,18 @@ def _outcome(credit: Decimal, evidence: Evidence) -> tuple[Outcome, Reason]:
 
 def _evidence(level: Level, tally: Tally, row: int) -> Evidence:
     measured = figure(float(tally.median[row]))
-    evidence = Evidence(measured, level.bound, at_least=level.at_least is not None)
+    is_floor = level.at_least is not None
     if level.share is None:
-        return evidence
+        return Evidence(measured, level.bound, is_floor)
     share = share_of(tally, row, 0)
-    return replace(
-        evidence,
+    low, high = share.interval.low, share.interval.high
+    return Evidence(
+        measured,
+        level.bound,
+        is_floor,
         share=figure(share.value),
         share_needed=level.share,
-        interval=Interval(figure(share.interval.low), figure(share.interval.high)),
+        interval=Interval(figure(low), figure(high)),
         key_sets=share.tried,
         drawn=int(tally.drawn[row]),
     )

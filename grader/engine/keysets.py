@@ -7,7 +7,7 @@ key, `+ sqrt(by) zeta mu_i`), `k q = mu q + Z (sqrt(alpha) q)` needs one product
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -186,23 +186,24 @@ class SampledKeys(Rows):
 def sample_key_sets(
     key_sets: KeySets, wanted: Set[str], environment: Environment, source: Source
 ) -> Environment:
-    """Add the key sets' wanted quantities to what is known; the caller silences warnings."""
-    values = dict(with_numbers(key_sets, environment).values)
-    known = replace(environment, values=values)
+    """Add the key sets' numbers and wanted quantities; the caller silences warnings."""
+    values = dict(environment.values)
+    known = with_values(environment, values)
+    for name, node in key_sets.numbers.items():
+        if name not in values:
+            values[name] = compute(node, known)
     for name in wanted:
         values[name] = key_sets.rules[name].sample(name, source, known)
     return known
 
 
-def with_numbers(key_sets: KeySets, environment: Environment) -> Environment:
-    """Add the numbers that the draws need, unless they are known already."""
-    missing = {
-        name: node for name, node in key_sets.numbers.items() if name not in environment.values
-    }
-    if not missing:
-        return environment
-    values = dict(environment.values)
-    known = replace(environment, values=values)
-    for name, node in missing.items():
-        values[name] = compute(node, known)
-    return known
+def with_values(environment: Environment, values: Mapping[str, Array | Rows]) -> Environment:
+    """The environment with other values; several times faster than `dataclasses.replace`."""
+    return Environment(
+        values,
+        environment.indices,
+        environment.kept,
+        environment.ready,
+        environment.products,
+        environment.read_once,
+    )

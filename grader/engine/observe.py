@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.engine.keysets import Source, sample_key_sets, with_numbers
+from grader.engine.keysets import Source, sample_key_sets
 from grader.engine.question import Plan, Question
 from grader.engine.variants import Variant, stack_variants
 from grader.formula.arrays import Rows
@@ -53,7 +53,7 @@ def with_fixed(
     known = variants[0].known
     if plan not in known:
         known[plan] = _fixed(plan, environment)
-    return replace(environment, ready=known[plan])
+    return Environment(environment.values, environment.indices, ready=known[plan])
 
 
 def _fixed(plan: Plan, environment: Environment) -> dict[int, Array]:
@@ -97,7 +97,14 @@ def _observe(
     values = dict(environment.values)
     if kept is not None:
         values["left_out"] = 1.0 - kept.mean(axis=1, keepdims=True)
-    known = replace(environment, values=values, kept=kept, read_once=plan.read_once)
+    known = Environment(
+        values,
+        environment.indices,
+        kept,
+        environment.ready,
+        environment.products,
+        plan.read_once,
+    )
     for name, node in plan.steps:
         values[name] = compute(node, known)
     return Observations(tuple(compute(node, known) for node in nodes), kept)
@@ -115,10 +122,10 @@ def prepare(
     if question.key_sets is None or not plan.products:
         return environment
     with np.errstate(all="ignore"):
-        environment = with_numbers(question.key_sets, environment)
         sampled = sample_key_sets(question.key_sets, plan.samples, environment, source)
         products = {id(node): _product(node, sampled) for node in plan.products}
-    return replace(environment, products=products)
+    numbers = {name: sampled.values[name] for name in question.key_sets.numbers}
+    return replace(environment, values={**environment.values, **numbers}, products=products)
 
 
 def _product(node: Multiply, environment: Environment) -> Array:

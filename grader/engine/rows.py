@@ -92,6 +92,8 @@ def list_rows(
 def _general_criteria(question: Question, submission: Submission) -> frozenset[str]:
     """The criteria that must hold on every variant: those that depend on nothing but formulas."""
     values = submission.answer.values
+    if not _formulas(submission):
+        return frozenset()
     own_only = {
         field.name
         for field in question.fields

@@ -39,13 +39,18 @@ def shrink_answers(
     environment: Environment, names: Iterable[str], largest_exponent: int
 ) -> tuple[Environment, NDArray[np.bool_]]:
     """Shrink the named arrays of all answers; also tells which answers were shrunk."""
-    values = dict(environment.values)
+    bound = 2.0**largest_exponent
+    large = {
+        name: value
+        for name in names
+        if isinstance(value := environment.values.get(name), np.ndarray)
+        and not (value.max() < bound and value.min() > -bound)
+    }
     shrunk: NDArray[np.bool_] = np.zeros(1, dtype=bool)
-    for name in names:
-        value = values.get(name)
-        if isinstance(value, np.ndarray):
-            values[name], rows = shrink(value, largest_exponent)
-            shrunk = shrunk | rows
-    if not shrunk.any():
+    if not large:
         return environment, shrunk
+    values = dict(environment.values)
+    for name, value in large.items():
+        values[name], rows = shrink(value, largest_exponent)
+        shrunk = shrunk | rows
     return replace(environment, values=values), shrunk
