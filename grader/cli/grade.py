@@ -164,12 +164,9 @@ def _print(rubric: Rubric, report: Report, *, has_earlier: bool) -> None:
     table.add_column()
     for criterion, line in zip(report.criteria, report.feedback, strict=True):
         points = f"{show_points(criterion.points)} / {show_points(criterion.max_points)}"
-        word = outcome_word(Outcome(criterion.outcome))
-        mark = (
-            _UNDECIDED
-            if criterion.reason == Reason.UNDECIDED
-            else _MARKS.get(criterion.outcome, "…")
-        )
+        is_open = criterion.reason == Reason.UNDECIDED
+        word = "not decided" if is_open else outcome_word(Outcome(criterion.outcome))
+        mark = _UNDECIDED if is_open else _MARKS.get(criterion.outcome, "…")
         title, text = escape(soften(criterion.title)), escape(soften(line.text))
         table.add_row(mark, points, f"[bold]{title}[/] — {word}. {text}")
     console.print(table)

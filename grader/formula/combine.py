@@ -40,7 +40,8 @@ def add(left: t.Node, right: t.Node, *, sign: int) -> t.Node:
 
 def _sum_hint(left: t.Node, right: t.Node) -> str:
     if left.shape.transposed() == right.shape:
-        return f"Transpose one of them: {_base(right)}^T."
+        flipped = right.operand if isinstance(right, t.Transpose) else None
+        return f"Did you mean {shorten(flipped) if flipped else _base(right) + '^T'}?"
     if left.shape != NUMBER and right.shape != NUMBER:
         return ""
     other = right.shape if left.shape == NUMBER else left.shape

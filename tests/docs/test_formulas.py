@@ -117,7 +117,7 @@ def test_a_formula_is_read_as_the_page_says(row: dict[str, str]) -> None:
     formula = read_formula(code(row["formula"]), field().scope, named="q")
     other = read(code(row["the same as"]))
     drawn = stack_variants(variants())
-    large = {name: np.full((1, 1), 100.0) for name in formula.large}
+    large = {name: np.full((1, 1), LADDER[0]) for name in formula.large}
 
     assert described(formula.shape) == stated(row["gives"])
     assert other.shape == formula.shape

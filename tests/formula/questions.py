@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pytest
+from _pytest.mark import ParameterSet
 from numpy.typing import NDArray
 
 from grader.domain.shapes import of_axes
@@ -14,6 +17,12 @@ from grader.formula.read import Formula, read_formula
 from grader.formula.scope import Family, Scope
 
 Array = NDArray[Any]
+
+#: The value of a formula by NumPy.
+Expected = Callable[["Given"], Any]
+
+#: A question, a formula for it, and its value.
+Row = tuple["Given", str, Expected]
 
 #: What a constant declared as large is here.
 LARGE = 100.0
@@ -61,7 +70,20 @@ class Given:
         return source[:, position] if family.by_columns else source[position]
 
 
-def _given(
+def as_parameters(rows: Iterable[Row]) -> list[ParameterSet]:
+    """Rows of a table, each called by its formula."""
+    return [pytest.param(*row, id=row[1]) for row in rows]
+
+
+def assert_value(given: Given, text: str, expected: Expected, named: str) -> None:
+    wanted = np.asarray(expected(given), dtype=float)
+    value = given.value(text, named)
+
+    assert value.shape == wanted.shape
+    np.testing.assert_allclose(value, wanted, rtol=1e-12, atol=1e-13)
+
+
+def make_given(
     values: dict[str, Array],
     *,
     families: dict[str, Family] | None = None,
@@ -81,16 +103,16 @@ def _given(
 _normal = np.random.default_rng(20_250_101).standard_normal
 
 #: As 3b: keys as rows, two of them named.
-KEYS = _given({"k": _normal((5, 4))}, indices={"a": 3, "b": 1}, n=5, d=4)
+KEYS = make_given({"k": _normal((5, 4))}, indices={"a": 3, "b": 1}, n=5, d=4)
 
 #: As 3c: means as rows, two of them named.
-MEANS = _given({"mu": _normal((5, 4))}, indices={"a": 2, "b": 4}, n=5, d=4)
+MEANS = make_given({"mu": _normal((5, 4))}, indices={"a": 2, "b": 4}, n=5, d=4)
 
 #: As 1c: the named indices are called i and j, which papers also use for sums.
-PAIR = _given({"k": _normal((5, 4)), "v": _normal((5, 3))}, indices={"i": 4, "j": 0}, n=5, d=4)
+PAIR = make_given({"k": _normal((5, 4)), "v": _normal((5, 3))}, indices={"i": 4, "j": 0}, n=5, d=4)
 
 #: As b-i: two bases, whose vectors are columns.
-BASES = _given(
+BASES = make_given(
     {"A": _normal((5, 3)), "B": _normal((5, 2))},
     families={
         "a": Family("A", 3, 5, by_columns=True, numbered=True),
@@ -100,7 +122,7 @@ BASES = _given(
 )  # fmt: skip
 
 #: As 1d: bases called S and T, although ^T is the transpose.
-SIDES = _given(
+SIDES = make_given(
     {"S": _normal((5, 3)), "T": _normal((5, 2))},
     families={
         "s": Family("S", 3, 5, by_columns=True, numbered=True),
@@ -110,7 +132,7 @@ SIDES = _given(
 )  # fmt: skip
 
 #: As 3e: four vectors named by letters, three inputs by numbers, and a number that was drawn.
-INPUTS = _given(
+INPUTS = make_given(
     {"u": _normal((4, 6)), "x": _normal((3, 6)), "beta": np.array(7.3)},
     families={
         "u": Family("u", 4, 6, labels={"a": 0, "b": 1, "c": 2, "d": 3}),
