@@ -11,6 +11,7 @@ import numpy as np
 from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Verdict
 from grader.engine.ground import Ground, count_answers, cut_into_parts, figure
 from grader.engine.observe import observe, prepare, select_rows
+from grader.engine.plans import saturating_fields
 from grader.engine.question import Level, Measured, Question
 from grader.engine.sizes import OVERFLOWING, SATURATED, shrink_answers
 from grader.engine.tally import Tally, clears, count_key_sets, is_open, open_level, share_of
@@ -27,7 +28,7 @@ def judge_measured(
     What is too large to be computed with is judged at a smaller size.
     """
     answers = count_answers(environment)
-    environment, shrunk = shrink_answers(environment, question.saturating, SATURATED)
+    environment, shrunk = shrink_answers(environment, saturating_fields(question), SATURATED)
     verdicts = _judge(question, criteria, environment, ground, answers)
     for row in np.flatnonzero(shrunk).tolist():
         verdicts[row] = [_as_shrunk(verdict) for verdict in verdicts[row]]

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.engine.keysets import Source, sample_key_sets
-from grader.engine.question import Plan, Question
+from grader.engine.plans import Plan, plan_for
+from grader.engine.question import Question
 from grader.engine.variants import Variant, stack_variants
 from grader.formula.arrays import Rows
 from grader.formula.evaluate import Environment, compute
@@ -47,7 +48,7 @@ def with_fixed(
     question: Question, environment: Environment, nodes: Sequence[Node], variants: Sequence[Variant]
 ) -> Environment:
     """Add what depends on the variants alone, computed once for a single variant."""
-    plan = question.plan(nodes)
+    plan = plan_for(question, nodes)
     if len(variants) > 1:
         return replace(environment, ready=_fixed(plan, environment))
     known = variants[0].known
@@ -89,7 +90,7 @@ def observe(
 def _observe(
     question: Question, environment: Environment, nodes: Sequence[Node], source: Source | None
 ) -> Observations:
-    plan = question.plan(nodes)
+    plan = plan_for(question, nodes)
     kept = None
     if question.key_sets is not None and source is not None and plan.samples:
         environment = sample_key_sets(question.key_sets, plan.samples, environment, source)
@@ -118,7 +119,7 @@ def prepare(
     That is one large matrix product instead of many small ones; what follows is better done for
     few answers at a time, within the cache.
     """
-    plan = question.plan(nodes)
+    plan = plan_for(question, nodes)
     if question.key_sets is None or not plan.products:
         return environment
     with np.errstate(all="ignore"):

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
-from functools import cached_property
 
 from grader.engine.draws import Draw
 from grader.engine.keysets import KeySets
-from grader.formula.tree import (
-    Add,
-    Call,
-    Member,
-    Multiply,
-    Name,
-    Node,
-    Product,
-    UnitVector,
-    has_bound_index,
-    names_in,
-    walk,
-)
+from grader.formula.tree import Node
 from grader.reading.fields import Field
 
 
@@ -172,7 +158,7 @@ class Plot:
     reveals: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Question:
     """A question, compiled; a part that builds on an earlier one shares that one's draws.
 
@@ -191,9 +177,8 @@ class Question:
     uses: Uses | None = None
     plots: tuple[Plot, ...] = ()
     fresh_variants: int = 8
-    _plans: dict[tuple[int, ...], Plan] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    known: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What follows from the question and is worth keeping, such as plans."""
 
     def criterion(self, wanted: str) -> Criterion:
         """The criterion of this id; KeyError where there is none."""
@@ -201,114 +186,3 @@ class Question:
             if criterion.id == wanted:
                 return criterion
         raise KeyError(wanted)
-
-    @cached_property
-    def saturating(self) -> frozenset[str]:
-        """The fields whose arrays pass through a softmax only, on the way to all criteria."""
-        roots = self._roots(*(each for each in self.criteria if isinstance(each, Measured)))
-        outside = {name for root in roots for name in _names_outside_softmax(root)}
-        inside = {name for root in roots for name in names_in(root)}
-        return frozenset(field.name for field in self.fields) & inside - outside
-
-    def fields_read_by(self, criterion: Measured) -> frozenset[str]:
-        """The fields that a criterion's measure depends on."""
-        names = {name for root in self._roots(criterion) for name in names_in(root)}
-        return frozenset(field.name for field in self.fields) & names
-
-    def _roots(self, *criteria: Measured) -> list[Node]:
-        """Everything that is computed for some criteria."""
-        measures = [criterion.measure for criterion in criteria]
-        return [*(node for _, node in self.plan(measures).steps), *measures]
-
-    def plan(self, nodes: Sequence[Node]) -> Plan:
-        """What must be sampled and computed before these nodes can be; made once and kept."""
-        # A plan keeps its nodes, so that their identities cannot pass to others.
-        known = tuple(id(node) for node in nodes)
-        if known not in self._plans:
-            self._plans[known] = _make_plan(self, nodes)
-        return self._plans[known]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Plan:
-    """The way to some nodes' values.
-
-    `samples` are the key sets' quantities that are needed; `products` those products of keys with
-    unsampled vectors that can be taken for many answers at once; `fixed` what depends on the
-    variant alone; `steps` are the quantities to compute, in order, and `read_once` those of them
-    that are read in one place only.
-    """
-
-    nodes: tuple[Node, ...]
-    samples: frozenset[str]
-    steps: tuple[tuple[str, Node], ...]
-    products: tuple[Multiply, ...]
-    fixed: tuple[Node, ...]
-    read_once: frozenset[str]
-
-
-def _make_plan(question: Question, nodes: Sequence[Node]) -> Plan:
-    wanted = set().union(*(names_in(node) for node in nodes)) if nodes else set()
-    steps = []
-    for name, node in reversed(list(question.compute.items())):
-        if name in wanted:
-            steps.append((name, node))
-            wanted |= names_in(node)
-    roots = [*(node for _, node in steps), *nodes]
-    drawn = frozenset(name for draw in question.draws for name in draw.names)
-    fixed = tuple(each for root in roots for each in _fixed_parts(root, drawn))
-    read = Counter(
-        each.name for root in roots for each in walk(root) if isinstance(each, Name)
-    ) + Counter(
-        each.family.source for root in roots for each in walk(root) if isinstance(each, Member)
-    )
-    # Only what is computed anew each time may be overwritten, not what is kept with the variant.
-    once = frozenset(
-        name
-        for name, node in steps
-        if read[name] == 1 and isinstance(node, Multiply | Add) and not names_in(node) <= drawn
-    )
-    key_sets = question.key_sets
-    if key_sets is None:
-        return Plan(tuple(nodes), frozenset(), tuple(steps[::-1]), (), fixed, once)
-    if key_sets.keep is not None and wanted & {*key_sets.rules, "left_out"}:
-        wanted |= names_in(key_sets.keep)
-    products = tuple(
-        each
-        for root in roots
-        for each in walk(root)
-        if isinstance(each, Multiply) and _is_early(question, each)
-    )
-    samples = frozenset(wanted & set(key_sets.rules))
-    return Plan(tuple(nodes), samples, tuple(steps[::-1]), products, fixed, once)
-
-
-def _names_outside_softmax(node: Node) -> Iterator[str]:
-    match node:
-        case Call(name="softmax"):
-            return
-        case Name(name=name):
-            yield name
-    for child in node.children():
-        yield from _names_outside_softmax(child)
-
-
-def _fixed_parts(node: Node, drawn: frozenset[str]) -> Iterator[Node]:
-    """The largest parts of a tree that depend on the variant alone and are worth keeping."""
-    if names_in(node) <= drawn and not has_bound_index(node):
-        if any(True for _ in node.children()) or isinstance(node, UnitVector):
-            yield node
-        return
-    for child in node.children():
-        yield from _fixed_parts(child, drawn)
-
-
-def _is_early(question: Question, node: Multiply) -> bool:
-    """Whether a product is one of sampled keys with something that no key set changes."""
-    match node:
-        case Multiply(left=Name(name=name), product=Product.MATRIX_COLUMN):
-            assert question.key_sets is not None, "the caller looked"
-            known = {*question.key_sets.rules, *question.compute}
-            return name in question.key_sets.rules and not names_in(node.right) & known
-        case _:
-            return False

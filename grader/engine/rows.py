@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from grader.domain.verdicts import Reason
 from grader.engine.observe import set_up
+from grader.engine.plans import fields_read_by
 from grader.engine.question import Measured, Question
 from grader.engine.sizes import SATURATED, shrink
 from grader.engine.variants import Variant, stack_variants
@@ -106,8 +107,8 @@ def _general_criteria(question: Question, submission: Submission) -> frozenset[s
         criterion.id
         for criterion in question.criteria
         if isinstance(criterion, Measured)
-        and question.fields_read_by(criterion) & drawing
-        and not question.fields_read_by(criterion) & own_only
+        and fields_read_by(question, criterion) & drawing
+        and not fields_read_by(question, criterion) & own_only
     )
 
 
