@@ -16,20 +16,23 @@ from grader.formula.notation import COMMAND_NAMES, GREEK, SUBSCRIPT_LETTERS
 
 MAX_DEFINITIONS = 20
 
+# Spaces are taken possessively (`*+`): a pattern that gave them back and tried again would take
+# minutes for a text of two thousand spaces.
 _NAME = (
-    r"(?P<name>(?:[A-Za-z][A-Za-z0-9]*|\\[A-Za-z]+|[" + "".join(GREEK) + r"])"
-    r"(?:\s*_\s*(?:[A-Za-z0-9_]+|\{[A-Za-z0-9_ ]*\})|[" + "".join(SUBSCRIPT_LETTERS) + "]+)?)"
+    r"(?P<name>(?:[A-Za-z][A-Za-z0-9]*+|\\[A-Za-z]++|[" + "".join(GREEK) + r"])"
+    r"(?:\s*+_\s*+(?:[A-Za-z0-9_]++|\{[A-Za-z0-9_ ]*+\})|[" + "".join(SUBSCRIPT_LETTERS) + "]++)?)"
 )
 _SIGN = (
     r"(?P<sign>:=|==?|≈|\\approx(?![A-Za-z])|\\equiv(?![A-Za-z])|≡|∝|\\propto(?![A-Za-z])|>>|≫"
     r"|\\gg(?![A-Za-z])|<<|≪|\\ll(?![A-Za-z])|→|->|\\(?:long)?rightarrow(?![A-Za-z])"
     r"|\\to(?![A-Za-z])|>(?!=))"
 )
-_DEFINITION = re.compile(rf"\s*{_NAME}\s*{_SIGN}", re.DOTALL)
+_DEFINITION = re.compile(rf"\s*+{_NAME}\s*+{_SIGN}")
+_LINE_WITH_DEFINITION = re.compile(rf" *+{_NAME}\s*+{_SIGN}")
 # The left side of the formula itself may bear marks: q^* = …, \hat{q} = …
 _LEFT_SIDE = re.compile(
-    rf"\s*(?:\\(?:hat|bar|tilde)\s*\{{?\s*)?{_NAME}\s*\}}?\s*(?:\^\s*\{{?\s*(?:\*|\\ast|\\star)\s*\}}?|')?\s*{_SIGN}",
-    re.DOTALL,
+    rf"\s*+(?:\\(?:hat|bar|tilde)\s*+\{{?\s*+)?{_NAME}\s*+\}}?\s*+"
+    rf"(?:\^\s*+\{{?\s*+(?:\*|\\ast|\\star)\s*+\}}?|')?\s*+{_SIGN}"
 )
 _WORD = r"(?<![A-Za-z\\_])(?P<word>where|with|for|when|as|let|and)(?![A-Za-z_])"
 _CUT = re.compile(
@@ -38,12 +41,12 @@ _CUT = re.compile(
 )
 # A definition in brackets at the end: C (mu_a + mu_b) (where C = 50).
 _BRACKETED = re.compile(
-    rf"(?P<open>[(\[])\s*(?:{_WORD}\s+)?{_NAME}\s*{_SIGN}[^()\[\]]*(?P<close>[)\]])\s*$"
+    rf"(?P<open>[(\[])\s*+(?:{_WORD}\s++)?{_NAME}\s*+{_SIGN}[^()\[\]]*+(?P<close>[)\]])\s*+$"
 )
 _VALUE_SIGNS = frozenset({"=", "==", ":=", "≈", r"\approx", r"\equiv", "≡"})
 _LARGE_SIGNS = frozenset({">>", "≫", r"\gg"})
 _LIMIT_SIGNS = frozenset({"→", "->", r"\to", r"\rightarrow", r"\longrightarrow"})
-_INFINITY = re.compile(r"\s*\+?\s*(?:\\infty|∞|inf|infinity|oo)\s*", re.IGNORECASE)
+_INFINITY = re.compile(r"\s*+\+?\s*+(?:\\infty|∞|inf|infinity|oo)\s*", re.IGNORECASE)
 _SMALL = re.compile(r"[01a-z]?")
 _SAID_LARGE = re.compile(r"(?<![A-Za-z])(?:large|big|huge|great|high|sufficiently|enough)")
 _DECIMAL_COMMA = re.compile(r"[0-9][,;] ?[0-9]")
@@ -158,7 +161,7 @@ def _cuts(text: str) -> Iterator[re.Match[str]]:
                 del opened[-1:]
             case "comma" if not opened:
                 yield match
-            case "line" if not opened and _DEFINITION.match(text, match.end()):
+            case "line" if not opened and _LINE_WITH_DEFINITION.match(text, match.end()):
                 yield match
             case "word" if "{" not in opened:
                 # Also behind a bracket that was forgotten, which is told by its own place.

@@ -96,10 +96,6 @@ class _Evaluation:
         result = _WAYS[type(node)](self, node)
         return result if type(result) is np.ndarray else _built(result)
 
-    def _lazy(self, node: t.Node) -> Array | Rows:
-        """The value of a node, which may be a matrix that is never built."""
-        return self._name(node) if isinstance(node, t.Name) else self.value(node)
-
     def _name(self, node: t.Name) -> Array | Rows:
         return self.environment.values[node.name]
 
@@ -139,7 +135,8 @@ class _Evaluation:
     def _multiply(self, node: t.Multiply) -> Array:
         if node.product is t.Product.DOT and (dotted := self._row_dot(node)) is not None:
             return dotted
-        left = self._lazy(node.left)
+        # Only what has a name can be a matrix that is never built.
+        left = self._name(node.left) if isinstance(node.left, t.Name) else self.value(node.left)
         if isinstance(left, Rows):
             if node.product is t.Product.MATRIX_COLUMN:
                 product = self.environment.products.get(id(node))

@@ -83,17 +83,13 @@ class PlainWriter:
         return f"{left} / {right}", Level.PRODUCT
 
     def _power(self, node: t.Power) -> Shown:
-        return self._raised(self.at(node.base, Level.ATOM), node.exponent), Level.POWER
+        base, exponent = self.at(node.base, Level.ATOM), self.at(node.exponent, Level.CONDITION)
+        is_short = isinstance(node.exponent, t.Number | t.Name)
+        return base + self._superscript(exponent, is_short=is_short), Level.POWER
 
     def _matrix_power(self, node: t.MatrixPower) -> Shown:
-        base = self.at(node.base, Level.ATOM)
-        return base + self._superscript(
-            str(node.exponent), is_short=node.exponent >= 0
-        ), Level.POWER
-
-    def _raised(self, base: str, exponent: t.Node) -> str:
-        is_short = isinstance(exponent, t.Number | t.Name)
-        return base + self._superscript(self.at(exponent, Level.CONDITION), is_short=is_short)
+        exponent = self._superscript(str(node.exponent), is_short=node.exponent >= 0)
+        return self.at(node.base, Level.ATOM) + exponent, Level.POWER
 
     def _superscript(self, text: str, *, is_short: bool) -> str:
         # `^T` is the transpose, also where T is a name.

@@ -41,7 +41,8 @@ _LABEL = re.compile(r"[A-Za-z]+|[0-9]+")
 _BRACES = re.compile(r"\\?[{}()\[\]]")
 # The whole range in the writing of sets: {1, …, n} or [n].
 _WHOLE = re.compile(
-    r"\\?\{\s*1\s*,?\s*(?:\\[lc]?dots|\.{2,3}|…)\s*,?\s*(?P<set>\w+)\s*\\?\}\s*|\[\s*(?P<to>\w+)\s*\]\s*"
+    r"\\?\{\s*+1\s*+,?\s*+(?:\\[lc]?dots|\.{2,3}|…)\s*+,?\s*+(?P<set>\w+)\s*+\\?\}\s*+"
+    r"|\[\s*+(?P<to>\w+)\s*+\]\s*+"
 )
 _SCRIPT = re.compile(r"[0-9]+|\S")
 

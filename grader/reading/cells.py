@@ -21,9 +21,9 @@ Tree: TypeAlias = "Sequence[Tree] | Cell"
 
 VALUE = re.compile(
     r"(?P<integer>[-+]?[0-9]++)"
-    r"|(?P<decimal>[-+]?(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][-+]?[0-9]++)?+)"
-    r"|(?P<nan>[-+]?(?:(?:np|numpy|math|torch)\.)?+nan)"
-    r"|(?P<infinite>[-+]?(?:(?:(?:np|numpy|math|torch)\.)?+inf(?:inity)?+|\\infty))"
+    r"|(?P<decimal>[-+]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?)"
+    r"|(?P<nan>[-+]?(?:(?:np|numpy|math|torch)\.)?nan)"
+    r"|(?P<infinite>[-+]?(?:(?:(?:np|numpy|math|torch)\.)?inf(?:inity)?|\\infty))"
     r"|(?P<true>true)|(?P<false>false)|(?P<null>null|none)"
     r"|(?P<ellipsis>\.\.\.|…|\\[cdlv]?dots)",
     re.IGNORECASE,

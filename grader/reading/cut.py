@@ -30,8 +30,8 @@ TOKEN = re.compile(r"[,;\n\[\]]|[^ \t\n,;\[\]]++")
 _INDENT = re.compile(r"^[ \t]++", re.MULTILINE)
 _OPEN_LINE = re.compile(r",[ \t\n]++")
 _LATEX_LINE = re.compile(r"\\hline")
-_LATEX_SEPARATOR = re.compile(r"&|\\\\(?:\[[^\]&\\]*+\])?+")
-_COMMA_NUMBER = re.compile(r"[-+]?[0-9]++(?:,[0-9]++)?+(?:[eE][-+]?[0-9]++)?+")
+_LATEX_SEPARATOR = re.compile(r"&|\\\\(?:\[[^\]&\\]*+\])?")
+_COMMA_NUMBER = re.compile(r"[-+]?[0-9]++(?:,[0-9]++)?(?:[eE][-+]?[0-9]++)?")
 
 
 def cut(body: Body, spot: Spot) -> tuple[PasteFormat, Tree]:

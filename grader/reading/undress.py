@@ -35,17 +35,17 @@ _SIGNS = str.maketrans(
 )
 _NUMPY_SCALAR = re.compile(r"\b(?:np|numpy)\.(?:float|int)[0-9]++\(([^()]*+)\)")
 _HEAD = re.compile(
-    r"\s*+(?:[^\W\d]\w*+\s*+=\s*+)?+"
-    r"(?P<call>(?:\w++\.)?+(?:array|asarray|tensor|matrix|Array|Matrix)\(\s*+(?=\[))?+"
+    r"\s*+(?:[^\W\d]\w*+\s*+=\s*+)?"
+    r"(?P<call>(?:\w++\.)?(?:array|asarray|tensor|matrix|Array|Matrix)\(\s*+(?=\[))?"
 )
 _END_OF_CALL = re.compile(
-    r"\s*+(?:,\s*+(?:\w++\s*+=\s*+)?+(?:[\w.:'\"<>]++|\([0-9, ]*+\))?+\s*+)*+\)[\s;]*+"
+    r"\s*+(?:,\s*+(?:\w++\s*+=\s*+)?(?:[\w.:'\"<>]++|\([0-9, ]*+\))?\s*+)*\)[\s;]*+"
 )
 _CONTINUED = re.compile(r"\.\.\.[ \t]*+\n")
-_BEGIN = re.compile(r"\\begin\{(?P<name>[pbBvV]?matrix|smallmatrix|array)\}(?:\{[clr| ]*+\})?+")
+_BEGIN = re.compile(r"\\begin\{(?P<name>[pbBvV]?matrix|smallmatrix|array)\}(?:\{[clr| ]*+\})?")
 _AROUND_LATEX = re.compile(
     r"(?:\s|[$.,;]|\\[\[\]()]|\\(?:left|right)\s*+\\?[\[\](){}.|]"
-    r"|\\?[^\W\d]\w*+(?:\{\w++\})?+\s*+=)*+"
+    r"|\\?[^\W\d]\w*+(?:\{\w++\})?\s*+=)*"
 )
 
 

@@ -1,4 +1,4 @@
-"""Questions to read formulas for: their names, and arrays that no symmetry could hide a fault in."""
+"""Questions to read formulas for, with arrays in which no symmetry hides a fault."""
 
 from __future__ import annotations
 
@@ -95,9 +95,7 @@ def make_given(
         {name: of_axes(value.shape) for name, value in values.items()}
     )
     known = {**scope.families, **(families or {})}
-    return Given(
-        Scope(scope.shapes, scope.constants, known, scope.indices), values, dict(drawn)
-    )
+    return Given(Scope(scope.shapes, scope.constants, known, scope.indices), values, dict(drawn))
 
 
 _normal = np.random.default_rng(20_250_101).standard_normal

@@ -1,0 +1,60 @@
+"""Laws of values: NumPy and Python agree with what is computed, for every way of writing."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from grader.domain.shapes import NUMBER, Shape, column, matrix, row
+from tests.formula.generated import QUESTION, SIZES, Sample, formulas
+from tests.formula.questions import KEYS
+
+SHAPES = st.one_of(
+    st.just(NUMBER),
+    st.sampled_from(SIZES).map(column),
+    st.sampled_from(SIZES).map(row),
+    st.builds(matrix, st.sampled_from(SIZES), st.sampled_from(SIZES)),
+)
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> tuple[Shape, Sample]:
+    shape = draw(SHAPES)
+    return shape, draw(formulas(shape))
+
+
+@settings(max_examples=400)
+@given(samples())
+def test_a_formula_has_the_shape_and_the_value_that_numpy_gives(
+    sample: tuple[Shape, Sample],
+) -> None:
+    shape, written = sample
+    formula = QUESTION.read(written.text)
+    value = QUESTION.value(written.text)
+
+    assert formula.shape == shape
+    np.testing.assert_allclose(value, written.value, rtol=1e-9, atol=1e-9)
+
+
+@st.composite
+def arithmetic(draw: st.DrawFn, depth: int = 4) -> str:
+    """An expression of numbers that Python and the formula language both read, with few brackets."""
+    if depth == 0 or draw(st.booleans()):
+        return draw(st.sampled_from(["1", "2", "3", "0.5", "7", "1e1"]))
+    left, right = draw(arithmetic(depth - 1)), draw(arithmetic(depth - 1))
+    ways = ["{} + {}", "{} - {}", "{} * {}", "{} / {}", "{} ** {}", "-{}", "({})", "({}) * ({})"]
+    return draw(st.sampled_from(ways)).format(left, right)
+
+
+@settings(max_examples=400)
+@given(arithmetic())
+def test_operations_bind_as_they_do_in_python(text: str) -> None:
+    try:
+        expected = eval(text, {"__builtins__": {}})
+    except (OverflowError, ZeroDivisionError):
+        assume(False)
+    assume(isinstance(expected, float | int) and abs(expected) < 1e300)
+
+    np.testing.assert_allclose(KEYS.value(text), float(expected), rtol=1e-12)
+    np.testing.assert_allclose(KEYS.value(text.replace("**", "^")), float(expected), rtol=1e-12)
