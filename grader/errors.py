@@ -135,7 +135,7 @@ class FieldError(StudentError):
 
     @property
     def pointer(self) -> str:
-        """The place as a JSON pointer into the request's body; an empty field is the whole answer."""
+        """The place as a JSON pointer into the request; an empty field is the whole answer."""
         field = [_escape(self.field)] if self.field else []
         return "/".join(["#", "answer", *field, *(str(index) for index in self.path)])
 

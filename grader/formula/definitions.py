@@ -122,11 +122,14 @@ def _read_clause(text: str, clause: _Clause, named: str) -> Definition | str:
     if left and named and _is_named(_plain(left["name"]), named, is_first=clause.start == 0):
         return _behind(text, _end_of_left_side(left), clause.end)
     match = _DEFINITION.match(text, clause.start, clause.end)
-    # A comparison is no definition, unless a formula went before it.
-    is_said = match and (match["sign"] != ">" or (clause.start and text[match.end() : clause.end]))
-    if match and is_said:
-        return _define(text, match, clause.end)
-    return _behind(text, clause.start, clause.end)
+    if match is None or _is_comparison(match, clause):
+        return _behind(text, clause.start, clause.end)
+    return _define(text, match, clause.end)
+
+
+def _is_comparison(match: re.Match[str], clause: _Clause) -> bool:
+    """Whether `>` compares; behind a formula it rather says something of a constant."""
+    return match["sign"] == ">" and (clause.start == 0 or match.end() == clause.end)
 
 
 def _without_last_point(text: str) -> str:
@@ -242,9 +245,10 @@ def _second_formula(text: str, clause: _Clause) -> FormulaError:
         hint = "Decimals have a point, thousands have no sign: 0.5, 10000."
     if clause.word not in ("", "and"):
         return _without_constants(clause.word, clause.end - len(said.lstrip()), clause.end, hint)
+    sign = clause.word or text[clause.start - 1]
     return FormulaError(
-        f"{clause.word or text[clause.start - 1]!r} cannot stand here.",
-        column=clause.start - len(clause.word or ",") + 1,
+        "Here begins a second formula." if sign == "\n" else f"{sign!r} cannot stand here.",
+        column=clause.start - len(sign) + 1,
         hint=hint or "Send one expression.",
         code="formula.syntax",
     )

@@ -9,7 +9,8 @@ from grader.formula import tree as t
 from grader.formula.notation import COMMAND_NAMES
 from grader.formula.plain import Level, PlainWriter, Shown
 
-_HAS_EXPONENT = re.compile(r"[eE]")
+_SCIENTIFIC = re.compile(r"-?[0-9.]+[eE][+-]?[0-9]+")
+_SAFE_EXPONENT = 290
 _WITH_LABEL = re.compile(r"([A-Za-z0-9]+)_([A-Za-z0-9]+)")
 _COMMANDS = frozenset({"exp", "log", "ln", "min", "max", "tanh"})
 _COMPARISONS = {"<": "<", "<=": r"\leq", ">": ">", ">=": r"\geq"}
@@ -91,14 +92,14 @@ class LatexWriter(PlainWriter):
 
 def latex_number(text: str) -> Shown:
     """A number as it was written, with a power of ten for an exponent."""
-    if not _HAS_EXPONENT.search(text):
+    if not _SCIENTIFIC.fullmatch(text):
         return text, Level.ATOM
-    # Written anew, because in 0.1e309 the power of ten alone would overflow.
-    mantissa, _, exponent = repr(float(text)).partition("e")
-    if not exponent:
-        return mantissa.removesuffix(".0"), Level.ATOM
-    power = f"10^{{{int(exponent)}}}"
-    if mantissa == "1":
+    mantissa, _, exponent = text.lower().partition("e")
+    if abs(int(exponent)) > _SAFE_EXPONENT:
+        # Written anew, because in 0.1e309 the power of ten alone would overflow.
+        mantissa, _, exponent = repr(float(text)).partition("e")
+    power = f"10^{{{int(exponent or 0)}}}"
+    if float(mantissa) == 1:
         return power, Level.POWER
     return rf"{mantissa} \cdot {power}", Level.PRODUCT
 

@@ -238,6 +238,8 @@ class _Lexer:
             hint = "A matrix is sent as numbers, or as a list of its rows: [u_a, u_b]."
         elif match[1] in ("hat", "bar", "tilde", "dot"):
             hint = "Use the names that are given, without marks."
+        elif self.found and self.found[-1].type == "CARET":
+            hint = "The transpose is written ^T."
         return self._error(
             f"The command {match[0][:30]} is not known here.",
             len(match[0]),

@@ -50,8 +50,6 @@ def unknown_subscript(name: str, label: str, *, start: int, end: int, scope: Sco
     known = [f"{name}_{each}" for each in family.labels]
     if family.numbered:
         known.append(f"{name}_1 … {name}_{family.count}")
-    elif label.isdecimal():
-        known = known or ["none by number"]
     return FormulaError(
         f"{name}_{label[:20]} is not known here.",
         column=start + 1,

@@ -49,182 +49,139 @@ class Sample:
     is_tight: bool = False
 
 
-def formulas(shape: Shape, depth: int = 3) -> st.SearchStrategy[Sample]:
-    """Formulas that give a value of this shape."""
-    leaves = _leaves(shape)
+@st.composite
+def formulas(draw: st.DrawFn, shape: Shape, depth: int = 3) -> Sample:
+    """A formula that gives a value of this shape."""
+    return _formula(draw, shape, depth)
+
+
+def _formula(draw: st.DrawFn, shape: Shape, depth: int) -> Sample:
     if depth == 0:
-        return leaves
-    return st.one_of(leaves, *(rule(shape, depth - 1) for rule in _RULES[shape.kind]))
+        return _leaf(draw, shape)
+    rule = draw(st.sampled_from((_sum, _negative, _scaled, _fraction, *_RULES[shape.kind])))
+    return rule(draw, shape, depth - 1)
 
 
-def _leaves(shape: Shape) -> st.SearchStrategy[Sample]:
+def _leaf(draw: st.DrawFn, shape: Shape, depth: int = 0) -> Sample:
     match shape.kind:
         case Kind.NUMBER:
-            literals = st.sampled_from(["2", "0.5", "3.25", "1e-1", ".25", "½", "1_000"])
-            named = {"beta": 1.7, r"\tau": -0.6, "n": 5.0, "β": 1.7, "pi": np.pi}
-            return literals.map(_literal) | st.sampled_from(
-                [Sample(text, np.array(value), True) for text, value in named.items()]
-            )
+            text = draw(st.sampled_from(list(_NUMBERS)))
+            return Sample(text, np.array(_NUMBERS[text]), True)
         case Kind.COLUMN:
-            return st.sampled_from(_members(shape.rows))
+            return _member(draw, shape.rows)
         case Kind.ROW:
-            return st.sampled_from(_members(shape.columns)).flatmap(_transposed)
+            return _transposed(draw, _member(draw, shape.columns))
         case _:
+            if shape.rows == shape.columns and draw(st.booleans()):
+                return Sample(f"I_{shape.rows}", np.eye(shape.rows), True)
             name = _MATRICES[shape.rows, shape.columns]
-            plain = Sample(name, QUESTION.values[name], True)
-            if shape.rows != shape.columns:
-                return st.just(plain)
-            identity = Sample(f"I_{shape.rows}", np.eye(shape.rows), True)
-            return st.sampled_from([plain, identity])
+            return Sample(name, QUESTION.values[name], True)
 
 
-def _literal(text: str) -> Sample:
-    value = 0.5 if text == "½" else float(text.replace("_", ""))
-    return Sample(text, np.array(value), True)
+_NUMBERS = {
+    "2": 2.0, "0.5": 0.5, "3.25": 3.25, "1e-1": 0.1, ".25": 0.25, "½": 0.5, "1_000": 1000.0,
+    "beta": 1.7, "β": 1.7, r"\tau": -0.6, "n": 5.0, "pi": np.pi,
+}  # fmt: skip
 
 
-def _members(size: int) -> list[Sample]:
+def _member(draw: st.DrawFn, size: int) -> Sample:
     name = _FAMILIES[size]
-    rows = QUESTION.values[name]
-    written = {
-        f"{name}_a": 3, f"{name}_{{b}}": 0, f"{name}_2": 1, rf"\mathbf{{{name}}}_5": 4, f"{name}₃": 2,
-    }  # fmt: skip
-    return [Sample(text, rows[place], True) for text, place in written.items()]
+    places = {"{}_a": 3, "{}_{{b}}": 0, "{}_2": 1, r"\mathbf{{{}}}_5": 4, "{}₃": 2}
+    way = draw(st.sampled_from(list(places)))
+    return Sample(way.format(name), QUESTION.values[name][places[way]], True)
 
 
-def _enclosed(sample: Sample) -> st.SearchStrategy[str]:
+def _enclosed(draw: st.DrawFn, sample: Sample) -> str:
     """A text that holds together: as it is, where it is tight, or in brackets."""
-    ways = ["({})", r"\left({}\right)", "[{}]", "{{{}}}", r"\bigl({}\bigr)"]
-    if sample.is_tight:
-        ways = ["{}", "{}", "({})"]
-    return st.sampled_from(ways).map(lambda way: way.format(sample.text))
+    loose = ["({})", r"\left({}\right)", "[{}]", "{{{}}}", r"\bigl({}\bigr)"]
+    ways = ["{}", "{}", "({})"] if sample.is_tight else loose
+    return draw(st.sampled_from(ways)).format(sample.text)
+
+
+def _transposed(draw: st.DrawFn, sample: Sample) -> Sample:
+    signs = ["^T", "'", r"^\top", r"^{\top}", "ᵀ", ".T", "^{T}", r"^\mathsf{T}"]
+    return Sample(_enclosed(draw, sample) + draw(st.sampled_from(signs)), sample.value.T)
 
 
 def _joined(
-    first: st.SearchStrategy[Sample],
-    second: st.SearchStrategy[Sample],
+    draw: st.DrawFn,
+    left: Sample,
+    right: Sample,
     signs: list[str],
     compute: Callable[[Array, Array], Array],
-) -> st.SearchStrategy[Sample]:
-    @st.composite
-    def build(draw: st.DrawFn) -> Sample:
-        left, right = draw(first), draw(second)
-        sign = draw(st.sampled_from(signs))
-        text = draw(_enclosed(left)) + sign + draw(_enclosed(right))
-        return Sample(text, np.asarray(compute(left.value, right.value)))
-
-    return build()
+) -> Sample:
+    sign = draw(st.sampled_from(signs))
+    text = _enclosed(draw, left) + sign + _enclosed(draw, right)
+    return Sample(text, np.asarray(compute(left.value, right.value)))
 
 
-def _transposed(sample: Sample) -> st.SearchStrategy[Sample]:
-    signs = ["^T", "'", r"^\top", r"^{\top}", "ᵀ", ".T", "^{T}", r"^\mathsf{T}"]
-    return st.tuples(_enclosed(sample), st.sampled_from(signs)).map(
-        lambda parts: Sample("".join(parts), sample.value.T)
-    )
+def _sum(draw: st.DrawFn, shape: Shape, depth: int) -> Sample:
+    left, right = _formula(draw, shape, depth), _formula(draw, shape, depth)
+    if draw(st.booleans()):
+        return _joined(draw, left, right, [" + ", "+"], np.add)
+    return _joined(draw, left, right, [" - ", "−"], np.subtract)
 
 
-def _sums(shape: Shape, depth: int) -> st.SearchStrategy[Sample]:
-    inner = formulas(shape, depth)
-    return _joined(inner, inner, [" + ", "+"], np.add) | _joined(
-        inner, inner, [" - ", "−"], np.subtract
-    )
+def _negative(draw: st.DrawFn, shape: Shape, depth: int) -> Sample:
+    inner = _formula(draw, shape, depth)
+    return Sample("-" + _enclosed(draw, inner), -inner.value)
 
 
-def _negatives(shape: Shape, depth: int) -> st.SearchStrategy[Sample]:
-    @st.composite
-    def build(draw: st.DrawFn) -> Sample:
-        inner = draw(formulas(shape, depth))
-        return Sample("-" + draw(_enclosed(inner)), -inner.value)
-
-    return build()
-
-
-def _scaled(shape: Shape, depth: int) -> st.SearchStrategy[Sample]:
-    numbers, inner = formulas(NUMBER, depth), formulas(shape, depth)
-    signs = [" * ", r" \cdot ", "·", r"\times "]
-    return (
-        _joined(numbers, inner, signs, np.multiply)
-        | _joined(inner, numbers, signs, np.multiply)
-        | _joined(inner, _leaves(NUMBER), [" / ", "/", "÷"], np.divide)
-    )
+def _scaled(draw: st.DrawFn, shape: Shape, depth: int) -> Sample:
+    number, inner = _formula(draw, NUMBER, depth), _formula(draw, shape, depth)
+    pair = (number, inner) if draw(st.booleans()) else (inner, number)
+    if draw(st.booleans()):
+        return _joined(draw, *pair, [" * ", r" \cdot ", "·", r"\times "], np.multiply)
+    return _joined(draw, inner, _leaf(draw, NUMBER), [" / ", "/", "÷"], np.divide)
 
 
-def _fractions(shape: Shape, depth: int) -> st.SearchStrategy[Sample]:
-    @st.composite
-    def build(draw: st.DrawFn) -> Sample:
-        upper, lower = draw(formulas(shape, depth)), draw(_leaves(NUMBER))
-        text = rf"\frac{{{upper.text}}}{{{lower.text}}}"
-        return Sample(text, upper.value / lower.value, True)
-
-    return build()
+def _fraction(draw: st.DrawFn, shape: Shape, depth: int) -> Sample:
+    upper, lower = _formula(draw, shape, depth), _leaf(draw, NUMBER)
+    text = rf"\frac{{{upper.text}}}{{{lower.text}}}"
+    return Sample(text, upper.value / lower.value, True)
 
 
-def _matrix_columns(shape: Shape, depth: int) -> st.SearchStrategy[Sample]:
-    @st.composite
-    def build(draw: st.DrawFn) -> Sample:
-        size = draw(st.sampled_from(SIZES))
-        left, right = formulas(matrix(shape.rows, size), depth), formulas(column(size), depth)
-        return draw(_joined(left, right, [" ", " * ", " @ ", r" \cdot "], np.matmul))
-
-    return build()
-
-
-def _row_matrices(shape: Shape, depth: int) -> st.SearchStrategy[Sample]:
-    @st.composite
-    def build(draw: st.DrawFn) -> Sample:
-        size = draw(st.sampled_from(SIZES))
-        left, right = formulas(row(size), depth), formulas(matrix(size, shape.columns), depth)
-        return draw(_joined(left, right, [" ", " * ", " @ "], np.matmul))
-
-    return build()
+def _product(draw: st.DrawFn, shape: Shape, depth: int) -> Sample:
+    """A product with a matrix in it, or of a column and a row."""
+    size = draw(st.sampled_from(SIZES))
+    left, right = {
+        Kind.COLUMN: (matrix(shape.rows, size), column(size)),
+        Kind.ROW: (row(size), matrix(size, shape.columns)),
+        Kind.MATRIX: (matrix(shape.rows, size), matrix(size, shape.columns)),
+    }[shape.kind]
+    first, second = _formula(draw, left, depth), _formula(draw, right, depth)
+    return _joined(draw, first, second, [" ", " * ", " @ ", r" \cdot "], np.matmul)
 
 
-def _matrix_products(shape: Shape, depth: int) -> st.SearchStrategy[Sample]:
-    @st.composite
-    def build(draw: st.DrawFn) -> Sample:
-        size = draw(st.sampled_from(SIZES))
-        left = formulas(matrix(shape.rows, size), depth)
-        right = formulas(matrix(size, shape.columns), depth)
-        return draw(_joined(left, right, [" ", "", " * ", r"\cdot "], np.matmul))
-
-    return build()
+def _outer(draw: st.DrawFn, shape: Shape, depth: int) -> Sample:
+    first = _formula(draw, column(shape.rows), depth)
+    if draw(st.booleans()):
+        second = _formula(draw, row(shape.columns), depth)
+        return _joined(draw, first, second, [" ", " * "], np.outer)
+    second = _formula(draw, column(shape.columns), depth)
+    return _joined(draw, first, second, [r" \otimes ", "⊗"], np.outer)
 
 
-def _outer_products(shape: Shape, depth: int) -> st.SearchStrategy[Sample]:
-    left, right = formulas(column(shape.rows), depth), formulas(row(shape.columns), depth)
-    return _joined(left, right, [" ", " * "], np.outer) | _joined(
-        left, formulas(column(shape.columns), depth), [r" \otimes ", "⊗"], np.outer
-    )
+def _dot(draw: st.DrawFn, shape: Shape, depth: int) -> Sample:
+    size = draw(st.sampled_from(SIZES))
+    left, right = _formula(draw, column(size), depth), _formula(draw, column(size), depth)
+    way = draw(st.sampled_from(["dot({}, {})", "⟨{}, {}⟩", r"\langle {}, {} \rangle", "({})·({})"]))
+    value = np.asarray(left.value @ right.value)
+    return Sample(way.format(left.text, right.text), value, "·" not in way)
 
 
-def _dot_products(shape: Shape, depth: int) -> st.SearchStrategy[Sample]:
-    @st.composite
-    def build(draw: st.DrawFn) -> Sample:
-        size = draw(st.sampled_from(SIZES))
-        left, right = draw(formulas(column(size), depth)), draw(formulas(column(size), depth))
-        value = np.asarray(left.value @ right.value)
-        way = draw(st.sampled_from(["dot({}, {})", "⟨{}, {}⟩", r"\langle {}, {} \rangle"]))
-        return Sample(way.format(left.text, right.text), value, True)
-
-    return build()
+def _length(draw: st.DrawFn, shape: Shape, depth: int) -> Sample:
+    inner = _formula(draw, column(draw(st.sampled_from(SIZES))), depth)
+    way = draw(st.sampled_from(["norm({})", r"\lVert {} \rVert", r"\|{}\|_2", "‖{}‖"]))
+    text = way.replace("{}", inner.text)
+    return Sample(text, np.asarray(np.linalg.norm(inner.value)), True)
 
 
-def _lengths(shape: Shape, depth: int) -> st.SearchStrategy[Sample]:
-    @st.composite
-    def build(draw: st.DrawFn) -> Sample:
-        inner = draw(formulas(column(draw(st.sampled_from(SIZES))), depth))
-        ways = ["norm({})", r"\lVert {} \rVert", r"\|{}\|_2", "‖{}‖", "sqrt(sum(({})·({})))"]
-        text = draw(st.sampled_from(ways)).replace("{}", inner.text)
-        return Sample(text, np.asarray(np.linalg.norm(inner.value)), True)
-
-    return build()
+def _transpose(draw: st.DrawFn, shape: Shape, depth: int) -> Sample:
+    return _transposed(draw, _formula(draw, shape.transposed(), depth))
 
 
-def _transposes(shape: Shape, depth: int) -> st.SearchStrategy[Sample]:
-    return formulas(shape.transposed(), depth).flatmap(_transposed)
-
-
-def _family_sums(shape: Shape, depth: int) -> st.SearchStrategy[Sample]:
+def _family_sum(draw: st.DrawFn, shape: Shape, depth: int) -> Sample:
     name = _FAMILIES[shape.rows]
     rows = QUESTION.values[name]
     written = {
@@ -233,13 +190,13 @@ def _family_sums(shape: Shape, depth: int) -> st.SearchStrategy[Sample]:
         f"sum_{{i in {{a, 2}}}} {name}_i": rows[3] + rows[1],
         f"∑_{{j=2}}^4 2 {name}_j": 2 * rows[1:4].sum(axis=0),
     }
-    return st.sampled_from([Sample(text, value) for text, value in written.items()])
+    text = draw(st.sampled_from(list(written)))
+    return Sample(text, written[text])
 
 
-_COMMON = (_sums, _negatives, _scaled, _fractions)
-_RULES: dict[Kind, tuple[Callable[[Shape, int], st.SearchStrategy[Sample]], ...]] = {
-    Kind.NUMBER: (*_COMMON, _dot_products, _lengths),
-    Kind.COLUMN: (*_COMMON, _matrix_columns, _family_sums, _transposes),
-    Kind.ROW: (*_COMMON, _row_matrices, _transposes),
-    Kind.MATRIX: (*_COMMON, _matrix_products, _outer_products, _transposes),
+_RULES: dict[Kind, tuple[Callable[[st.DrawFn, Shape, int], Sample], ...]] = {
+    Kind.NUMBER: (_leaf, _dot, _length),
+    Kind.COLUMN: (_leaf, _product, _family_sum, _transpose),
+    Kind.ROW: (_leaf, _product, _transpose),
+    Kind.MATRIX: (_leaf, _product, _outer, _transpose),
 }

@@ -211,7 +211,7 @@ def damaged(draw: st.DrawFn) -> str:
 TEXTS = damaged() | st.lists(PIECES, max_size=25).map("".join) | st.text(max_size=60)
 
 
-@settings(max_examples=600)
+@settings(max_examples=600, deadline=None)
 @given(st.sampled_from(ALL), TEXTS, st.sampled_from(["q", "q1", "c_2_plus_d", ""]))
 @example(MEANS, "C mu_a where C = norm(mu_a)", "q")
 @example(MEANS, "sum_{i=²}^n mu_i", "q")
@@ -223,7 +223,7 @@ def test_no_text_raises_anything_but_a_formula_error(
     assert is_well_behaved(outcome(question, text, named), text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(st.sampled_from(ALL), TEXTS)
 @example(PAIR, "distance(1 < 2, 2 < 3)")
 @example(BASES, "unit(a)")

@@ -27,6 +27,8 @@ REFUSED = [
     (KEYS, "2 k_a^H", "formula.unknown", 7, "^T"),
     (KEYS, r"\hat{k}_a", "formula.command", 1, "without marks"),
     (KEYS, r"\bar k_a", "formula.command", 1, "without marks"),
+    (KEYS, r"2 k_a^\dagger", "formula.command", 7, "^T"),
+    (KEYS, "k_a\nq = k_b", "formula.syntax", 4, "second formula"),
     (INPUTS, "x_4", "formula.subscript", 1, "from 1 to 3"),
     (INPUTS, "x_0", "formula.subscript", 1, "from 1 to 3"),
     (INPUTS, "x_{²}", "formula.unknown", 1, "x_²"),
