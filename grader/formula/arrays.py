@@ -5,6 +5,7 @@ Products by their kind, rows of matrices, and matrices that are never built.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, assert_never
 
 import numpy as np
@@ -16,7 +17,7 @@ from grader.formula.tree import Product
 Array = NDArray[Any]
 
 
-class Rows:
+class Rows(ABC):
     """A matrix that is never built: it can be multiplied and can give single rows.
 
     Sampled key sets are of this kind, because building them costs far more than using them.
@@ -24,25 +25,25 @@ class Rows:
 
     __slots__ = ()
 
+    @abstractmethod
     def product(self, vectors: Array) -> Array:
         """The costly part of `times`, which can be taken for many answers beforehand."""
-        raise NotImplementedError
 
+    @abstractmethod
     def times(self, vectors: Array, product: Array | None = None) -> Array:
         """The matrix times a column, for every answer and key set."""
-        raise NotImplementedError
 
+    @abstractmethod
     def row(self, position: int | NDArray[np.intp]) -> Array:
         """One row, or for every answer its own."""
-        raise NotImplementedError
 
+    @abstractmethod
     def row_dot(self, position: int | NDArray[np.intp], vectors: Array) -> Array:
         """One row, or for every answer its own, times a vector."""
-        raise NotImplementedError
 
+    @abstractmethod
     def whole(self) -> Array:
         """The matrix itself, built after all."""
-        raise NotImplementedError
 
 
 def multiply(product: Product, left: Array, right: Array, shape: Shape) -> Array:
