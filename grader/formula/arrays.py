@@ -53,9 +53,9 @@ def multiply(product: Product, left: Array, right: Array, shape: Shape) -> Array
             # The number is the one with fewer axes; two numbers have equally many.
             if left.ndim < right.ndim:
                 return np.asarray(spread(left, shape) * right)
-            return (
-                np.asarray(left * spread(right, shape)) if left.ndim > right.ndim else left * right
-            )
+            if left.ndim > right.ndim:
+                return np.asarray(left * spread(right, shape))
+            return np.asarray(left * right)
         case Product.DOT:
             return np.asarray(np.einsum("...i,...i->...", left, right))
         case Product.OUTER:

@@ -38,7 +38,7 @@ def _first_column(parsed: Tree[Token]) -> int:
     return (first.start_pos or 0) + 1
 
 
-def check_work(tree: t.Node) -> None:
+def check_work(tree: t.Node, most: int = MAX_WORK) -> None:
     """Refuse a tree whose values are too large or that takes too long to compute."""
     work = 0
     waiting = [(tree, 1)]
@@ -51,7 +51,7 @@ def check_work(tree: t.Node) -> None:
                 code="formula.limit",
             )
         work += repeats * (WORK_OF_A_STEP + _work(node))
-        if work > MAX_WORK:
+        if work > most:
             raise fault("This formula takes too long to compute.", node.span, code="formula.limit")
         if isinstance(node, t.Series):
             repeats *= node.last - node.first + 1

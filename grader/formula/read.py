@@ -15,10 +15,10 @@ from lark.lexer import Lexer as LarkLexer
 from grader.domain.shapes import NUMBER, Shape
 from grader.errors import FormulaError
 from grader.formula.clean import clean
-from grader.formula.definitions import Definition, split_clauses
+from grader.formula.definitions import MAX_DEFINITIONS, Definition, split_clauses
 from grader.formula.evaluate import Environment, evaluate_finite
 from grader.formula.faults import fault
-from grader.formula.limits import check_depth, check_work
+from grader.formula.limits import MAX_WORK, check_depth, check_work
 from grader.formula.scope import IDENTITY, Scope
 from grader.formula.show import constants_to_latex, constants_to_text, to_latex, to_text
 from grader.formula.tokens import lex
@@ -99,7 +99,7 @@ def _clean(text: str) -> str:
     return clean(text)
 
 
-def _read_tree(text: str, scope: Scope) -> Node:
+def _read_tree(text: str, scope: Scope, most_work: int = MAX_WORK) -> Node:
     if not text.strip():
         raise FormulaError(
             "There is no formula here.", column=max(len(text), 1), code="formula.empty"
@@ -111,7 +111,7 @@ def _read_tree(text: str, scope: Scope) -> Node:
         raise _syntax_error(error, text) from None
     check_depth(parsed)
     tree = assign_shapes(parsed, scope)
-    check_work(tree)
+    check_work(tree, most_work)
     return tree
 
 
@@ -172,7 +172,8 @@ def _in_order(definitions: list[Definition]) -> Iterator[Definition]:
 
 
 def _constant(definition: Definition, scope: Scope) -> float:
-    tree = _read_tree(definition.value, scope)
+    # All constants together may take as long as a formula.
+    tree = _read_tree(definition.value, scope, MAX_WORK // MAX_DEFINITIONS)
     if tree.shape != NUMBER:
         raise fault(
             f"A constant must be a number, but this is {tree.shape.describe()}.",

@@ -52,9 +52,10 @@ def read_header(text: str, sign: int, position: int) -> tuple[Header, int]:
     scripts = {"_": "", "^": ""}
     while position < len(text) and text[position] in "_^":
         script = text[position]
-        scripts[script], position = _read_script(text, position + 1)
-        if not scripts[script]:
+        written, position = _read_script(text, position + 1)
+        if not written or scripts[script]:
             raise _unreadable(sign, position)
+        scripts[script] = written
         while text[position : position + 1].isspace():
             position += 1
     header = _read(scripts["_"], scripts["^"])

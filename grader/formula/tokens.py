@@ -189,7 +189,7 @@ class _Lexer:
     def _take_name(self, found: Found) -> None:
         if found.kind != "FUNCTION":
             return self._add(found.kind, found.value, found.end)
-        # The argument of a root ends with its brace, that of `\\log{t}^2` does not.
+        # The argument of a root ends with its brace, that of `\log{t}^2` does not.
         brackets = "({" if found.value == "sqrt" else "("
         is_call = self.text[found.end :].lstrip().startswith(tuple(brackets))
         if found.value == "sqrt" and _ROOT.match(self.text, found.end):

@@ -105,6 +105,8 @@ HOSTILE = [
     "1," * 999,
     "C=1," * 490,
     "C mu_a where " + ", ".join(f"c{i} = c{i - 1} + 1" for i in range(1, 100)),
+    "mu_a where "
+    + ", ".join(f"c{i} = sum_{{j=1}}^{{999}} sum_{{l=1}}^{{20}} 1" for i in range(20)),
     "where " * 330,
     "and " * 490,
     "=" * 1999,

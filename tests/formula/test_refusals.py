@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
+from grader.domain.shapes import column
+from grader.engine.functions import AUTHOR
 from grader.errors import FormulaError
-from tests.formula.questions import BASES, INPUTS, KEYS, MEANS, PAIR, SIDES, Given
+from grader.formula.read import read_tree
+from tests.formula.questions import BASES, INPUTS, KEYS, MEANS, PAIR, SIDES, Given, make_given
 
 REFUSED = [
     # Names
@@ -25,6 +31,7 @@ REFUSED = [
     (KEYS, "40 a", "formula.subscript", 4, "subscripts only"),
     (KEYS, "k^t", "formula.unknown", 3, "^T"),
     (KEYS, "2 k_a^H", "formula.unknown", 7, "^T"),
+    (KEYS, "e^T k_a", "formula.unknown", 1, "exp(1)"),
     (KEYS, r"\hat{k}_a", "formula.command", 1, "without marks"),
     (KEYS, r"\bar k_a", "formula.command", 1, "without marks"),
     (KEYS, r"2 k_a^\dagger", "formula.command", 7, "^T"),
@@ -103,6 +110,7 @@ REFUSED = [
     (MEANS, "mu_a / 0", "formula.not_finite", 1, "divides by zero"),
     (MEANS, "mu_a + mu_b / (n - 5)", "formula.not_finite", 1, "Look at mu_b / (n - 5)."),
     (MEANS, "9^9^9^9 mu_a", "formula.not_finite", 1, "Look at 9^(9^9)."),
+    (MEANS, r"\sqrt{-2}^2 mu_a", "formula.not_finite", 1, "Look at sqrt(-2)."),
     (MEANS, "log(-1) mu_a", "formula.not_finite", 1, "Look at log(-1)."),
     (MEANS, "1e999 mu_a", "formula.limit", 1, "too large"),
     (BASES, "inv(0 I)", "formula.not_finite", 1, "finite"),
@@ -137,3 +145,13 @@ def test_an_empty_formula_is_told_so(text: str) -> None:
         MEANS.read(text)
 
     assert refused.value.code in ("formula.empty", "formula.where")
+
+
+def test_a_unit_vector_needs_an_index_and_a_length() -> None:
+    question = make_given({"k": np.ones((3, 2))}, indices={"a": 0})
+    scope = replace(question.scope, functions=AUTHOR)
+
+    for text in ("unit(a)", "unit(1)", "unit(a, a)", "unit((a))"):
+        with pytest.raises(FormulaError, match="unit takes one index"):
+            read_tree(text, scope)
+    assert read_tree("unit(a)", replace(scope, constants={"n": 3})).shape == column(3)

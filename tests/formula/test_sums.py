@@ -111,7 +111,7 @@ UNREADABLE = [
     pytest.param(MEANS, r"\sum_{i \neq} \mu_i", id="nothing is left out"),
     pytest.param(MEANS, r"\sum_{i \in \{\}} \mu_i", id="over nothing"),
     pytest.param(MEANS, r"\sum_{i \neq a + b} \mu_i", id="an operation among the indices"),
-    pytest.param(MEANS, r"\sum_{i \neq i, a} \mu_i", id="its own index is left out"),
+    pytest.param(PAIR, r"\sum_{i \neq i, j} k_i", id="its own index is left out"),
     pytest.param(MEANS, r"\sum_{i \neq 1} \mu_i", id="a number where members have none"),
     pytest.param(MEANS, r"\sum_{i \neq z} \mu_i", id="no such index"),
     pytest.param(MEANS, r"\sum_{i=1}^{²} \mu_i", id="a superscript as a bound"),
@@ -123,6 +123,11 @@ UNREADABLE = [
     pytest.param(MEANS, r"\sum_{i=1}^n \sum_{i=1}^n \mu_i", id="bound twice"),
     pytest.param(MEANS, r"\sum_{i=1} 1", id="no end"),
     pytest.param(MEANS, r"\sum_{i \neq a} 1", id="no member"),
+    pytest.param(
+        BASES, r"\sum_{j \in [m] \setminus \{1\} \setminus \{2\}} a_j", id="twice without"
+    ),
+    pytest.param(BASES, r"\sum_{j=2, j \in [m]} a_j", id="two ranges"),
+    pytest.param(MEANS, r"\sum_{i}_{j} \mu_j", id="two heads"),
     pytest.param(MEANS, r"\sum \mu_a", id="no head"),
     pytest.param(MEANS, "sum mu_a", id="no head in plain text"),
     pytest.param(BASES, r"\sum_j a_j b_j^\top", id="bases of different sizes"),
