@@ -9,10 +9,25 @@
     │   ├── FieldError         one place of the answer, with what was expected
     │   └── AnswerRefused      all the places at once
     ├── FormulaError           a formula cannot be read; with its place in the text
+    ├── RequestError           whoever calls the service must call it otherwise
+    │   ├── MalformedRequest   … the body is no JSON, too large, of another type or not as described
+    │   ├── NotSignedIn        … there is no valid token and no session
+    │   ├── ForgedRequest      … another site made a browser send it
+    │   ├── MissingScope       … the token may not do this
+    │   ├── MissingRole        … the person may not do this in this course
+    │   ├── NotFound           … there is no such thing, or it is not the caller's
+    │   ├── Refused            … it is well said but cannot be done now: no attempts left, not open
+    │   ├── ReusedKey          … an Idempotency-Key came with another request before
+    │   ├── Outdated           … somebody else has changed it since (If-Match)
+    │   ├── Unconditional      … it must say which version it changes (If-Match)
+    │   └── TooManyRequests    … later
+    ├── Unavailable            the service cannot do it now, but will: the database is away, say
     └── OperatorError          the command was called wrongly or a file is missing
 
 A formula is written by authors and by students alike, so a ``FormulaError`` belongs to neither: the
 rubric loader turns it into a ``RubricError``, the reader of answers into a ``FieldError``.
+
+Which HTTP status goes with each stands in `grader.web.problems` alone.
 
 A wrong answer is never an error. Anything else that is raised is a defect of Keyset itself.
 """
@@ -153,3 +168,128 @@ class AnswerRefused(StudentError):
         self.errors = errors[: self.MOST]
         self.code = self.errors[0].code
         super().__init__("\n".join(str(error) for error in self.errors))
+
+
+class RequestError(KeysetError):
+    """A request that cannot be carried out; whoever sent it must send another one."""
+
+    code = "request.invalid"
+
+    def __init__(self, message: str, *, code: str = "", hint: str = "") -> None:
+        self.hint = hint
+        if code:
+            self.code = code
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One place of a request that cannot be taken, as a JSON pointer, with what would be right."""
+
+    pointer: str
+    code: str
+    detail: str
+    expected: str = ""
+    got: str = ""
+    hint: str = ""
+    column: int | None = None
+
+
+class MalformedRequest(RequestError):
+    """The body or a parameter is not what the call takes; with every place, at most fifty."""
+
+    MOST = 50
+
+    def __init__(
+        self, message: str, *, code: str, faults: tuple[Fault, ...] = (), hint: str = ""
+    ) -> None:
+        self.faults = faults[: self.MOST]
+        super().__init__(message, code=code, hint=hint)
+
+
+class NotSignedIn(RequestError):
+    """There is no valid token and no session."""
+
+    code = "caller.unknown"
+
+    def __init__(self, message: str = "Sign in, or send a token: Authorization: Bearer …") -> None:
+        super().__init__(message)
+
+
+class ForgedRequest(RequestError):
+    """A change with a browser's session that did not come from a page of ours."""
+
+    code = "request.forged"
+
+
+class MissingScope(RequestError):
+    """The token may not do this, although its owner may."""
+
+    code = "scope.missing"
+
+    def __init__(self, scope: str) -> None:
+        self.scope = scope
+        super().__init__(f"This token has not the scope {scope}.", hint="Make one that has it.")
+
+
+class MissingRole(RequestError):
+    """The caller has no role in this course that may do this."""
+
+    code = "role.missing"
+
+
+class NotFound(RequestError):
+    """There is no such thing; what belongs to others is answered alike."""
+
+    code = "not_found"
+
+    def __init__(self, what: str = "There is nothing here, or it is not yours.") -> None:
+        super().__init__(what)
+
+
+class Refused(RequestError):
+    """A request that is well said and cannot be done as things stand; nothing was changed."""
+
+    code = "refused"
+
+
+class ReusedKey(RequestError):
+    """The Idempotency-Key was sent before, with another request."""
+
+    code = "idempotency_key.reused"
+
+
+class Outdated(RequestError):
+    """What is to be changed was changed by somebody else in the meantime."""
+
+    code = "version.outdated"
+
+    def __init__(self, message: str, *, current: str) -> None:
+        self.current = current
+        super().__init__(message)
+
+
+class Unconditional(RequestError):
+    """A change that must name the version it changes."""
+
+    code = "version.missing"
+
+
+class TooManyRequests(RequestError):
+    """The caller has used up a budget; it fills up again."""
+
+    code = "rate.exceeded"
+
+    def __init__(self, message: str, *, retry_after_seconds: int) -> None:
+        self.retry_after_seconds = retry_after_seconds
+        super().__init__(message)
+
+
+class Unavailable(KeysetError):
+    """The service cannot do this now; nothing was changed, and trying again is safe."""
+
+    code = "service.unavailable"
+
+    def __init__(self, message: str, *, retry_after_seconds: int = 2) -> None:
+        self.retry_after_seconds = retry_after_seconds
+        super().__init__(message)

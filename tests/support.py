@@ -8,7 +8,7 @@ from typing import Any
 from grader.engine.judge import Judge, Judgement
 from grader.engine.noise import NoiseBank
 from grader.engine.rows import Submission
-from grader.engine.streams import DEVELOPMENT_SECRET
+from grader.engine.streams import DEVELOPMENT_KEYS
 from grader.engine.variants import Variant, stack_variants
 from grader.reading.answer import read_answer
 from grader.rubric.catalog import Catalog, Rubric, load_catalog, shipped_folder
@@ -25,7 +25,7 @@ def shipped() -> Catalog:
 @cache
 def judge_of(question: str) -> Judge:
     """A judge of a shipped question, with the development secret."""
-    return Judge(shipped().get_rubric(question).question, DEVELOPMENT_SECRET, BANK)
+    return Judge(shipped().get_rubric(question).question, DEVELOPMENT_KEYS, BANK)
 
 
 def rubric_of(question: str) -> Rubric:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,11 +26,6 @@ _PLAINER = {
     "Invalid control character": "a text holds a line break or another control character",
     "Invalid \\": "a text holds a single backslash; write it twice, as in \\\\mu_a",
 }
-# LaTeX commands whose backslash and first letter JSON takes for one special character.
-_EATEN = re.compile(
-    r"([\b\f])([a-z]+)|(\t)(op|ext|imes|heta|au)\b|(\n)(u|eq?)\b|(\r)(ho|ight|Vert|vert)\b"
-)
-_LETTERS = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
 
 #: No answer to any question comes near this.
 MOST_BYTES = 4 * 1024 * 1024
@@ -109,8 +103,7 @@ def read_sent(sent: Sent, fields: Sequence[Field], variant: Environment) -> Answ
     try:
         return read_answer(sent.data, fields, variant)
     except AnswerRefused as refused:
-        faults = [_with_hint(fault, sent.text_of(fault.field)) for fault in refused.errors]
-        raise UnreadableAnswer(faults, sent=sent) from None
+        raise UnreadableAnswer(refused.errors, sent=sent) from None
 
 
 class _Repeated(Exception):
@@ -137,20 +130,6 @@ def _say_where(error: json.JSONDecodeError) -> str:
     known = (plainer for start, plainer in _PLAINER.items() if error.msg.startswith(start))
     what = next(known, error.msg)
     return f"is no valid JSON; in line {error.lineno}, column {error.colno} {what}"
-
-
-def _with_hint(fault: FieldError, text: str | None) -> FieldError:
-    r"""The same fault, with a word on backslashes where JSON has eaten one, as in "\frac"."""
-    eaten = _EATEN.search(text or "")
-    if eaten is None:
-        return fault
-    special, rest = filter(None, eaten.groups())
-    name = _LETTERS[special] + rest
-    hint = f"In JSON a backslash is written twice: \\\\{name} instead of \\{name}."
-    return FieldError(
-        fault.message, field=fault.field, code=fault.code, path=fault.path, column=fault.column,
-        expected=fault.expected, got=fault.got, hint=f"{fault.hint} {hint}".strip(),
-    )  # fmt: skip
 
 
 def _refused(sent: Sent, message: str, code: str) -> UnreadableAnswer:

@@ -21,7 +21,7 @@ from grader.cli.checking import run_checks
 from grader.cli.options import JsonOption, console, print_json
 from grader.engine.judge import Judge
 from grader.engine.rows import Submission
-from grader.engine.streams import DEVELOPMENT_SECRET
+from grader.engine.streams import DEVELOPMENT_KEYS
 from grader.engine.variants import Variant, stack_variants
 from grader.formula.read import read_formula
 from grader.reading.answer import read_answer
@@ -124,7 +124,7 @@ def _model_answer(variant: Variant) -> dict[str, list[float]]:
 
 def _judging(rubric: Rubric, turns: int) -> tuple[float, float]:
     """Seconds to read and judge one numeric answer, and seconds of the bare kernel."""
-    judge = Judge(rubric.question, DEVELOPMENT_SECRET)
+    judge = Judge(rubric.question, DEVELOPMENT_KEYS)
     variant = judge.variant("bench")
     drawn = stack_variants([variant])
     sent = _model_answer(variant)
@@ -158,7 +158,7 @@ def _kernel(keys: Array, values: Array, query: Array) -> Callable[[], Array]:
 
 def _batch(rubric: Rubric, turns: int) -> float:
     """Seconds to read and judge the answers of many students, each on its own variant."""
-    judge = Judge(rubric.question, DEVELOPMENT_SECRET)
+    judge = Judge(rubric.question, DEVELOPMENT_KEYS)
     variants = [judge.variant(f"student-{number}") for number in range(_STUDENTS)]
     sent = [_model_answer(variant) for variant in variants]
     drawn = [stack_variants([variant]) for variant in variants]
@@ -179,7 +179,7 @@ def _formula(turns: int) -> float:
     rubric = _rubric(8, 16)
     (field, *_) = rubric.question.fields
     assert isinstance(field, ArrayField), "the first field is the query"
-    drawn = stack_variants([Judge(rubric.question, DEVELOPMENT_SECRET).variant("bench")])
+    drawn = stack_variants([Judge(rubric.question, DEVELOPMENT_KEYS).variant("bench")])
     text = r"q = \log(t)\left(\mu_a + \mu_{b}\right) where t = 10^{12}"
     scope = field.scope
 
@@ -192,7 +192,7 @@ def _formula(turns: int) -> float:
 def _noise_memory() -> Figure:
     """Noise kept after many students were judged, beside the bound."""
     rubric = _rubric(8, 16)
-    judge = Judge(rubric.question, DEVELOPMENT_SECRET)
+    judge = Judge(rubric.question, DEVELOPMENT_KEYS)
     for number in range(20):
         variant = judge.variant(f"student-{number}")
         answer = read_answer(

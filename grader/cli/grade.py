@@ -26,14 +26,16 @@ from grader.cli.svg import draw_svg
 from grader.cli.tex import soften
 from grader.cli.text_pictures import draw_text
 from grader.domain.verdicts import Outcome, Reason
-from grader.engine.judge import Judge
+from grader.engine.judge import Judge, Judgement
 from grader.engine.rows import Submission
-from grader.engine.streams import DEVELOPMENT_SECRET
+from grader.engine.streams import DEVELOPMENT_KEYS
 from grader.engine.variants import stack_variants
 from grader.errors import OperatorError
 from grader.feedback.plots import make_pictures
+from grader.feedback.receipt import Earlier, Receipt, list_verdicts
 from grader.feedback.report import Report, compose_report
 from grader.feedback.sentences import outcome_word
+from grader.grading.bundles import EarlierPart, compose_bundle, write_bundle
 from grader.rubric.catalog import Rubric
 
 EXAMPLES = """\
@@ -42,6 +44,7 @@ EXAMPLES = """\
   grader grade single-head-attention/1c --answer '{"q": "2 k_i - k_j"}'
   grader grade single-head-attention/1f answer.json --uses answer-to-1e.json
   grader grade single-head-attention/1e answer.json --plot picture.svg
+  grader grade single-head-attention/1c answer.json --bundle bundle.json
   cat answer.json | grader grade single-head-attention/1c - --json
 
 `grader show ASSIGNMENT/QUESTION` says how an answer is written.
@@ -65,6 +68,10 @@ UsesOption = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Your answer to the part that this one builds on."),
 ]
+BundleOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE.json", help="Write all that the grade rests on, for grader replay."),
+]
 PlotOption = Annotated[
     Path | None, typer.Option(metavar="FILE.svg", help="Write the pictures to a file.")
 ]
@@ -77,19 +84,28 @@ def grade(
     student: StudentOption = DEFAULT_STUDENT,
     uses: UsesOption = None,
     plot: PlotOption = None,
+    bundle: BundleOption = None,
     rubrics: RubricsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Judge an answer offline and say what is right, what is off, and by how much."""
     rubric = find_rubric(question, rubrics)
     _check_call(rubric, answer, inline, uses, plot)
-    judge = Judge(rubric.question, DEVELOPMENT_SECRET)
+    judge = Judge(rubric.question, DEVELOPMENT_KEYS)
     sent = _sent(answer, inline)
-    submission = _read(rubric, judge, student, sent, uses)
+    earlier = load_sent(uses, is_earlier=True) if uses is not None else None
+    submission = _read(rubric, judge, student, sent, earlier)
     (judgement,) = judge.judge([submission])
     report = compose_report(
-        judge, submission, judgement, sent=sent.data, rubric_version=rubric.version
+        judge,
+        submission,
+        judgement,
+        sent=sent.data,
+        rubric_version=rubric.version,
+        earlier=_earlier(rubric, earlier),
     )
+    if bundle is not None:
+        _write(bundle, _bundle(rubric, submission, judgement, report.receipt, sent, earlier))
     pictures = make_pictures(judge, submission, revealing=judgement.is_solved)
     withheld = len(rubric.question.plots) - len(pictures)
     if plot is not None:
@@ -134,16 +150,52 @@ def _sent(answer: Path | None, inline: str | None) -> Sent:
     return decode_sent(raw, source="the text after --answer")
 
 
-def _read(rubric: Rubric, judge: Judge, student: str, sent: Sent, uses: Path | None) -> Submission:
+def _earlier(rubric: Rubric, sent: Sent | None) -> Earlier | None:
+    if rubric.earlier is None:
+        return None
+    return Earlier(rubric.earlier.version, sent.data if sent is not None else None)
+
+
+def _bundle(
+    rubric: Rubric,
+    submission: Submission,
+    judgement: Judgement,
+    receipt: Receipt,
+    sent: Sent,
+    earlier: Sent | None,
+) -> str:
+    """The bundle of this grade; offline the keys are public, so that nothing is kept back."""
+    uses = None
+    if rubric.earlier is not None and submission.used is not None:
+        uses = EarlierPart(
+            question=rubric.earlier.id,
+            answer=earlier.data if earlier is not None else None,
+            is_own=submission.used.is_own,
+        )
+    bundle = compose_bundle(
+        rubric=rubric,
+        receipt=receipt,
+        public_key=None,
+        answer=sent.data,
+        variant=submission.variant,
+        verdicts=list_verdicts(judgement.verdicts),
+        uses=uses,
+        keys=DEVELOPMENT_KEYS,
+    )
+    return write_bundle(bundle).decode()
+
+
+def _read(
+    rubric: Rubric, judge: Judge, student: str, sent: Sent, before: Sent | None
+) -> Submission:
     variant = judge.variant(student)
     drawn = stack_variants([variant])
     read = read_sent(sent, rubric.question.fields, drawn)
     if rubric.question.uses is None:
         return Submission(variant, read)
     earlier = None
-    if uses is not None:
-        fields = rubric.question.uses.question.fields
-        earlier = read_sent(load_sent(uses, is_earlier=True), fields, drawn)
+    if before is not None:
+        earlier = read_sent(before, rubric.question.uses.question.fields, drawn)
     return Submission(variant, read, judge.used(variant, earlier))
 
 
@@ -183,6 +235,7 @@ def _total(report: Report) -> str:
     if not report.max_automatic:
         return waiting
     of = count_points(report.max_automatic)
+    assert report.score is not None, "offline nothing is withheld"
     return f"[bold]{show_points(report.score)} of {of}.[/] {waiting}".rstrip()
 
 

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from grader import __version__
-from grader.cli import bench, check, grade, schema, show
+from grader.cli import bench, check, grade, replay, schema, show
+from grader.cli.later import Program
 from grader.cli.problems import Command
 
 _JOURNEY = """\
@@ -18,10 +19,11 @@ _JOURNEY = """\
   grader show single-head-attention/1c     a question, as a student gets it
   grader grade single-head-attention/1c answer.json
   grader check my-rubrics                  are your own rubrics sound?
+  grader course add attention-2026 --course attention --title Attention
 
 [bold]Exit codes[/]
   0  fine: an answer was judged, whatever it earned
-  1  a rubric is not sound, or a promise of speed is not kept
+  1  not as it should be: a rubric is not sound, a bundle differs, a migration waits
   2  the command was called wrongly, or a file is missing
   3  the answer cannot be read
   4  a rubric file is broken
@@ -30,6 +32,7 @@ _JOURNEY = """\
 app = typer.Typer(
     name="grader",
     help="Keyset: an auto-grader for homework whose answers are vectors, matrices and formulas.",
+    cls=Program,
     epilog=_JOURNEY,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -38,9 +41,11 @@ app = typer.Typer(
 )
 app.command("show", cls=Command, epilog=show.EXAMPLES)(show.show)
 app.command("grade", cls=Command, epilog=grade.EXAMPLES)(grade.grade)
+app.command("replay", cls=Command, epilog=replay.EXAMPLES)(replay.replay)
 app.command("check", cls=Command, epilog=check.EXAMPLES)(check.check)
 app.command("schema", cls=Command, epilog=schema.EXAMPLES)(schema.schema)
 app.command("bench", cls=Command)(bench.bench)
+# Those that need the database or the web are listed in grader/cli/later.py.
 
 
 def _say_version(wanted: bool) -> None:

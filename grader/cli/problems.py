@@ -18,7 +18,15 @@ from typer.core import TyperCommand
 
 from grader.cli.answers import UnreadableAnswer
 from grader.cli.options import print_json
-from grader.errors import AnswerRefused, FieldError, KeysetError, RubricErrors
+from grader.errors import (
+    AnswerRefused,
+    Fault,
+    FieldError,
+    KeysetError,
+    MalformedRequest,
+    RequestError,
+    RubricErrors,
+)
 
 
 class ExitCode(IntEnum):
@@ -103,8 +111,21 @@ def as_problem(error: KeysetError) -> dict[str, object]:
                 "code": error.code,
                 "title": "The command cannot be carried out.",
                 "detail": str(error),
-                "errors": [],
+                "errors": [_fault_problem(each) for each in _faults(error)],
             }
+
+
+def _faults(error: KeysetError) -> tuple[Fault, ...]:
+    return error.faults if isinstance(error, MalformedRequest) else ()
+
+
+def _fault_problem(fault: Fault) -> dict[str, object]:
+    return {
+        "pointer": fault.pointer,
+        "code": fault.code,
+        "detail": fault.detail,
+        "hint": fault.hint or None,
+    }
 
 
 def _field_problem(error: AnswerRefused, fault: FieldError) -> dict[str, object]:
@@ -141,8 +162,19 @@ def _explain(error: KeysetError) -> None:
         case RubricErrors():
             for mistake in error.errors:
                 _say(str(mistake))
+        case MalformedRequest() if len(error.faults) > 1:
+            if str(error) != error.faults[0].detail:
+                _say(str(error))
+            for each in error.faults:
+                _say(f"{each.detail} {each.hint}".strip(), indent=2)
+        case RequestError():
+            _say(f"{error} {_hint(error)}".strip())
         case _:
             _say(str(error))
+
+
+def _hint(error: RequestError) -> str:
+    return error.hint or next((each.hint for each in _faults(error)), "")
 
 
 def _point(error: AnswerRefused, fault: FieldError) -> None:

@@ -13,7 +13,6 @@ from rich.table import Table
 
 from grader.cli import listing
 from grader.cli.arrays import describe_size, draw_array
-from grader.cli.examples import list_symbols, make_example
 from grader.cli.options import (
     DEFAULT_STUDENT,
     JsonOption,
@@ -28,8 +27,9 @@ from grader.cli.options import (
 )
 from grader.cli.tex import soften, soften_markdown
 from grader.engine.judge import Judge
-from grader.engine.streams import DEVELOPMENT_SECRET
+from grader.engine.streams import DEVELOPMENT_KEYS
 from grader.engine.variants import Variant
+from grader.feedback.examples import list_symbols, make_example
 from grader.feedback.given import given_values
 from grader.reading.fields import ArrayField, describe_field
 from grader.rubric.catalog import Rubric
@@ -67,7 +67,7 @@ def show(
 
 
 def _show_question(rubric: Rubric, student: str, rubrics: Path | None, *, as_json: bool) -> None:
-    variant = Judge(rubric.question, DEVELOPMENT_SECRET).variant(student)
+    variant = Judge(rubric.question, DEVELOPMENT_KEYS).variant(student)
     given = given_values(rubric.scope, variant, rubric.form.given)
     if as_json:
         print_json(_as_data(rubric, student, given))

@@ -24,7 +24,7 @@ from grader.engine.rows import (
     own_arrays,
     place,
 )
-from grader.engine.streams import question_key
+from grader.engine.streams import Keys
 from grader.engine.variants import Variant, draw_variant, stack_variants
 from grader.formula.evaluate import Environment, evaluate_finite
 from grader.reading.answer import Answer
@@ -66,7 +66,7 @@ class Judge:
     """Judges the answers to one question in one course run."""
 
     question: Question
-    secret: bytes
+    keys: Keys
     bank: NoiseBank = field(default_factory=NoiseBank)
     ground: Ground = field(init=False)
     _fresh: tuple[Variant, ...] | None = None
@@ -74,14 +74,13 @@ class Judge:
 
     def __post_init__(self) -> None:
         question = self.question
-        key = question_key(self.secret, question=question.id, revision=question.revision)
-        self.ground = Ground(key, self.bank)
+        self.ground = Ground(self.keys.of(question.id, question.revision), self.bank)
 
     def variant(self, name: str) -> Variant:
         """The variant of this name; parts that build on each other share it."""
         question = self.question
         source = question.uses.question if question.uses else question
-        key = question_key(self.secret, question=source.id, revision=source.revision)
+        key = self.keys.of(source.id, source.revision)
         return draw_variant(question.draws, key=key, variant=name)
 
     def fresh_variants(self) -> tuple[Variant, ...]:
@@ -101,7 +100,7 @@ class Judge:
         if uses is None:
             return None
         if earlier is not None:
-            self._earlier = self._earlier or Judge(uses.question, self.secret, self.bank)
+            self._earlier = self._earlier or Judge(uses.question, self.keys, self.bank)
             (judgement,) = self._earlier.judge([Submission(variant, earlier)], recognising=False)
             if judgement.verdict(uses.criterion).credit == ONE:
                 return UsedAnswer(own_arrays(earlier, variant, uses.reference), is_own=True)

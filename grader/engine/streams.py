@@ -7,6 +7,9 @@ the same numbers, and a new draw in a rubric disturbs none of the others.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -30,6 +33,40 @@ def derive_key(secret: bytes, *names: str | int) -> bytes:
 def question_key(secret: bytes, *, question: str, revision: int) -> bytes:
     """The key that all draws and key sets of one question in one course run come from."""
     return derive_key(secret, "question", question, revision)
+
+
+class Keys(Protocol):
+    """Where the key of a question comes from: all of its draws and key sets follow from it."""
+
+    def of(self, question: str, revision: int) -> bytes:
+        """The key of a question at a draw revision; LookupError where it is not known."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunSecret:
+    """All keys of a course run, derived from its secret."""
+
+    secret: bytes
+
+    def of(self, question: str, revision: int) -> bytes:
+        """The key of any question."""
+        return question_key(self.secret, question=question, revision=revision)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedKeys:
+    """The keys that were published, by question and draw revision; no others can be had."""
+
+    known: Mapping[tuple[str, int], bytes]
+
+    def of(self, question: str, revision: int) -> bytes:
+        """The key of a question that was published; KeyError for all others."""
+        return self.known[question, revision]
+
+
+#: The keys of offline commands.
+DEVELOPMENT_KEYS = RunSecret(DEVELOPMENT_SECRET)
 
 
 def open_stream(key: bytes, *names: str | int) -> np.random.Generator:

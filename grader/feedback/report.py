@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from decimal import Decimal
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, PlainSerializer
-
-from grader import __version__
 from grader.domain.verdicts import Verdict
 from grader.engine.judge import Judge, Judgement
-from grader.engine.keysets import GaussianKeys, InSpan
-from grader.engine.noise import hash_numbers
 from grader.engine.question import Question
-from grader.engine.rows import Submission, UsedAnswer
+from grader.engine.rows import Submission
+from grader.feedback.parts import Part, Points
+from grader.feedback.receipt import Earlier, Receipt, compose_receipt, hash_answer
 from grader.feedback.sentences import explain
 
-
-def _as_number(points: Decimal) -> int | float:
-    return int(points) if points == points.to_integral_value() else float(points)
-
-
-#: Points have two decimals at most, so that the JSON number is the exact decimal.
-Points = Annotated[Decimal, PlainSerializer(_as_number, return_type=float, when_used="json")]
-
-
-class Part(BaseModel):
-    """Base of what is reported."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+__all__ = [
+    "CriterionReport",
+    "Earlier",
+    "FeedbackLine",
+    "MisconceptionReport",
+    "Part",
+    "Points",
+    "Receipt",
+    "Report",
+    "compose_report",
+    "hash_answer",
+    "report_of",
+]
 
 
 class CriterionReport(Part):
@@ -41,7 +35,7 @@ class CriterionReport(Part):
     points: Points
     max_points: Points
     outcome: str
-    reason: str
+    reason: str | None
     measured: float | None
     needed: float | None
     at_least: bool
@@ -65,29 +59,17 @@ class MisconceptionReport(Part):
     text: str
 
 
-class Receipt(Part):
-    """What a grade rests on, by hashes.
-
-    `noise` is that of the raw normals of the first `key_sets` key sets, `used` that of the earlier
-    answer's numbers; empty where there is nothing to hash.
-    """
-
-    answer: str
-    rubric: str
-    noise: str
-    key_sets: int
-    used: str
-    engine: str
-
-
 class Report(Part):
-    """The result of one attempt; `id` and `number` are None where nothing is stored."""
+    """The result of one attempt.
+
+    `id` and `number` are None where nothing is stored, `score` where it is withheld for now.
+    """
 
     id: str | None
     number: int | None
     question: str
     variant: str
-    score: Points
+    score: Points | None
     max_score: Points
     max_automatic: Points
     pending: Points
@@ -100,25 +82,56 @@ class Report(Part):
 
 
 def compose_report(
-    judge: Judge, submission: Submission, judgement: Judgement, *, sent: Any, rubric_version: str
+    judge: Judge,
+    submission: Submission,
+    judgement: Judgement,
+    *,
+    sent: Any,
+    rubric_version: str,
+    earlier: Earlier | None = None,
 ) -> Report:
-    """Put a judgement into the form that students and programs get."""
+    """Put a judgement into the form that students and programs get.
+
+    Parameters
+    ----------
+    earlier
+        Needed where the question builds on an earlier one, and only there.
+    """
+    used = submission.used
+    return report_of(
+        judge.question,
+        judgement,
+        uses=None if used is None else "own" if used.is_own else "reference",
+        receipt=compose_receipt(
+            judge,
+            submission,
+            judgement,
+            sent=sent,
+            rubric_version=rubric_version,
+            earlier=earlier,
+        ),
+    )
+
+
+def report_of(
+    question: Question, judgement: Judgement, *, uses: str | None, receipt: Receipt
+) -> Report:
+    """Put a judgement that has its receipt into the form that students and programs get."""
     score = judgement.score
-    titles = {criterion.id: criterion.title for criterion in judge.question.criteria}
-    uses = None
-    if submission.used is not None:
-        uses = "own" if submission.used.is_own else "reference"
-    drawn = count_drawn(judge.question, judgement)
+    titles = {criterion.id: criterion.title for criterion in question.criteria}
     return Report(
-        id=None,
+        id=receipt.attempt,
         number=None,
-        question=judge.question.id,
-        variant=submission.variant.id,
+        question=question.id,
+        variant=receipt.variant,
         score=score.awarded,
         max_score=score.possible,
         max_automatic=score.automatic,
         pending=score.pending,
-        criteria=tuple(_criterion(each, titles[each.criterion]) for each in judgement.verdicts),
+        criteria=tuple(
+            _criterion(each, titles.get(each.criterion, each.criterion))
+            for each in judgement.verdicts
+        ),
         feedback=tuple(
             FeedbackLine(criterion=each.criterion, text=explain(each))
             for each in judgement.verdicts
@@ -127,14 +140,7 @@ def compose_report(
             MisconceptionReport(id=each.id, text=each.text) for each in judgement.misconceptions
         ),
         uses=uses,
-        receipt=Receipt(
-            answer=hash_answer(sent),
-            rubric=rubric_version,
-            noise=hash_noise(judge, drawn),
-            key_sets=drawn,
-            used=hash_used(submission.used),
-            engine=__version__,
-        ),
+        receipt=receipt,
         attempts_left=None,
     )
 
@@ -157,47 +163,3 @@ def _criterion(verdict: Verdict, title: str) -> CriterionReport:
         interval=(interval.low, interval.high) if interval else None,
         key_sets=evidence.key_sets,
     )
-
-
-def hash_answer(sent: Any) -> str:
-    """A digest of an answer as it was sent, independent of the order of its fields."""
-    canonical = json.dumps(sent, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def count_drawn(question: Question, judgement: Judgement) -> int:
-    """How many key sets were drawn for a judgement; zero where nothing is sampled."""
-    if question.key_sets is None:
-        return 0
-    drawn = [verdict.evidence.drawn or 0 for verdict in judgement.verdicts]
-    return max(question.key_sets.counts[0], *drawn)
-
-
-def hash_noise(judge: Judge, key_sets: int) -> str:
-    """A digest of the raw normals that a grade rests on; empty where nothing is sampled."""
-    if not key_sets:
-        return ""
-    source = judge.ground.source(0, key_sets)
-    arrays = [source.normals(name, axes) for name, axes in _quantities(judge.question)]
-    return "sha256:" + hash_numbers(arrays)
-
-
-def hash_used(used: UsedAnswer | None) -> str:
-    """A digest of the earlier answer that a part was tried with; empty where there is none."""
-    if used is None:
-        return ""
-    return "sha256:" + hash_numbers([used.arrays[name] for name in sorted(used.arrays)])
-
-
-def _quantities(question: Question) -> list[tuple[str, tuple[int, ...]]]:
-    assert question.key_sets is not None, "the caller looked"
-    found: list[tuple[str, tuple[int, ...]]] = []
-    for name, rule in question.key_sets.rules.items():
-        match rule:
-            case GaussianKeys():
-                found.append((name, rule.mean.shape.axes))
-                if rule.stretch is not None:
-                    found.append((f"{name}/stretch", ()))
-            case InSpan():
-                found.append((name, (rule.basis.shape.columns,)))
-    return found

@@ -16,6 +16,7 @@ from grader.errors import AnswerRefused, FieldError
 from grader.formula.evaluate import Environment
 from grader.formula.read import Formula
 from grader.formula.scope import Scope
+from grader.reading.eaten import with_hint
 from grader.reading.fields import (
     ArrayField,
     ChoiceField,
@@ -99,9 +100,9 @@ def read_answer(sent: object, fields: Sequence[Field], variant: Environment) -> 
         try:
             values[field.name] = _read_field(field, sent[field.name], variant)
         except AnswerRefused as refused:
-            faults.extend(refused.errors)
+            faults.extend(with_hint(fault, sent[field.name]) for fault in refused.errors)
         except FieldError as fault:
-            faults.append(fault)
+            faults.append(with_hint(fault, sent[field.name]))
     if faults:
         raise AnswerRefused(faults)
     return Answer(values)

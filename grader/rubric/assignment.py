@@ -43,6 +43,20 @@ class AttemptPolicy(Form):
     )
 
 
+class AttemptException(Form):
+    """What is otherwise for one question."""
+
+    most: Annotated[int, Field(ge=1, le=1000)] | None = Field(
+        default=None, description="How many attempts a student has at this question."
+    )
+    counted: Literal["best", "last", "first"] | None = Field(
+        default=None, description="Which of the attempts counts."
+    )
+    feedback: Literal["full", "correctness", "after_due", "none"] | None = Field(
+        default=None, description="How much a student is told about an attempt."
+    )
+
+
 class AssignmentFile(Form):
     """An assignment: its questions in order, its dates and its policies.
 
@@ -70,6 +84,10 @@ class AssignmentFile(Form):
     attempts: AttemptPolicy = Field(
         default=AttemptPolicy(), description="How often students may try."
     )
+    exceptions: dict[Identifier, AttemptException] = Field(
+        default_factory=dict,
+        description="What is otherwise for single questions, such as c-ii: {most: 3}.",
+    )
     grades: dict[str, str] = Field(
         default_factory=dict,
         description='From so many points on, this grade; such as 30: "3".',
@@ -89,6 +107,13 @@ class AssignmentFile(Form):
         if text is not None:
             datetime.fromisoformat(text)
         return text
+
+    @model_validator(mode="after")
+    def _exceptions_are_for_questions(self) -> AssignmentFile:
+        for question in self.exceptions:
+            if question not in self.questions:
+                raise ValueError(f"there is an exception for {question!r}, which is no question")
+        return self
 
     @model_validator(mode="after")
     def _thresholds_are_points(self) -> AssignmentFile:
@@ -112,6 +137,13 @@ class AssignmentFile(Form):
         end = timedelta(seconds=59) if text.endswith(":59") else timedelta(0)
         return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(self.time_zone)) + end
 
+    def attempts_at(self, question: str) -> AttemptPolicy:
+        """The attempt policy of one question, its exception included."""
+        exception = self.exceptions.get(question)
+        if exception is None:
+            return self.attempts
+        return self.attempts.model_copy(update=exception.model_dump(exclude_none=True))
+
     def grade_for(self, points: Decimal) -> str:
         """The grade for a number of points; empty where the assignment has no scale."""
         best = self.lowest_grade
@@ -121,4 +153,4 @@ class AssignmentFile(Form):
         return best
 
 
-__all__ = ["AssignmentFile", "AttemptPolicy", "LatePolicy", "Points"]
+__all__ = ["AssignmentFile", "AttemptException", "AttemptPolicy", "LatePolicy", "Points"]

@@ -29,6 +29,8 @@ class Rubric:
     document: Document
     compiled: Compiled
     text: str
+    earlier: Rubric | None = None
+    """The earlier question's file, where this one builds on one."""
 
     @property
     def question(self) -> Question:
@@ -56,6 +58,7 @@ class Assignment:
     """An assignment with its questions in order."""
 
     form: AssignmentFile
+    text: str
     rubrics: Mapping[str, Rubric]
 
 
@@ -128,39 +131,51 @@ def load_catalog(folder: Path) -> Catalog:
 def load_assignment(folder: Path) -> Assignment:
     """Load one assignment: its own file and the files of its questions."""
     folder = folder.resolve()
-    path = folder / "assignment.yaml"
-    document = read_document(_text(path), file=_shown(path))
-    form = validate(document, AssignmentFile)
+    form = _text(folder / "assignment.yaml")
+    files = [file for file in sorted(folder.glob("*.yaml")) if file.stem != "assignment"]
     errors: list[RubricError] = []
-    if form.id != folder.name:
-        errors.append(_wrong(path, f"the id is {form.id!r}, but the folder is {folder.name!r}"))
-    present = {file.stem for file in folder.glob("*.yaml")} - {"assignment"}
-    for stray in sorted(present - set(form.questions)):
+    rubrics = {}
+    for file in files:
+        try:
+            rubrics[file.stem] = _text(file)
+        except RubricErrors as refused:
+            errors.extend(refused.errors)
+    if errors:
+        raise RubricErrors(errors)
+    return read_assignment(folder.name, form, rubrics)
+
+
+def read_assignment(name: str, form: str, rubrics: Mapping[str, str]) -> Assignment:
+    """Read an assignment from the texts of its own file and of its questions' files."""
+    path = Path(name) / "assignment.yaml"
+    read = validate(read_document(form, file=_shown(path)), AssignmentFile)
+    errors: list[RubricError] = []
+    if read.id != name:
+        errors.append(_wrong(path, f"the id is {read.id!r}, but the folder is {name!r}"))
+    for stray in sorted(set(rubrics) - set(read.questions)):
         errors.append(_wrong(path, f"{stray}.yaml is not listed under questions"))
-    rubrics: dict[str, Rubric] = {}
-    for name in form.questions:
-        if name not in present:
-            errors.append(_wrong(path, f"the question {name} has no file {name}.yaml"))
+    compiled: dict[str, Rubric] = {}
+    for question in read.questions:
+        if question not in rubrics:
+            errors.append(_wrong(path, f"the question {question} has no file {question}.yaml"))
             continue
         try:
-            rubrics[name] = load_rubric(
-                folder / f"{name}.yaml", assignment=form.id, earlier=rubrics
+            compiled[question] = load_rubric_text(
+                rubrics[question],
+                path=path.with_name(f"{question}.yaml"),
+                assignment=read.id,
+                earlier=compiled,
             )
         except RubricErrors as refused:
             errors.extend(each for each in refused.errors if not (errors and _is_follow_up(each)))
     if errors:
         raise RubricErrors(errors)
-    return Assignment(form, rubrics)
+    return Assignment(read, form, compiled)
 
 
 def _is_follow_up(error: RubricError) -> bool:
     """Whether an error may only come from an earlier question that is broken itself."""
     return error.field == "uses.question"
-
-
-def load_rubric(path: Path, *, assignment: str, earlier: Mapping[str, Rubric]) -> Rubric:
-    """Load one question's file."""
-    return load_rubric_text(_text(path), path=path, assignment=assignment, earlier=earlier)
 
 
 def load_rubric_text(
@@ -177,7 +192,8 @@ def load_rubric_text(
         assignment=assignment,
         earlier={name: rubric.compiled for name, rubric in earlier.items()},
     )
-    return Rubric(assignment, form, document, compiled, text)
+    before = earlier[form.uses.question] if form.uses else None
+    return Rubric(assignment, form, document, compiled, text, before)
 
 
 def _text(path: Path) -> str:

@@ -14,7 +14,7 @@ from grader.engine.judge import Judge, Judgement
 from grader.engine.noise import NoiseBank
 from grader.engine.question import Level, Measured, Predicted, Question, Reviewed
 from grader.engine.rows import Submission
-from grader.engine.streams import DEVELOPMENT_SECRET
+from grader.engine.streams import DEVELOPMENT_KEYS
 from grader.engine.variants import Variant, stack_variants
 from grader.errors import AnswerRefused, FormulaError
 from grader.formula.evaluate import Environment, evaluate_finite
@@ -54,7 +54,7 @@ def run_examples(
     question
         A mutant to judge by, instead of the rubric's own question.
     """
-    judge = Judge(question or rubric.question, DEVELOPMENT_SECRET, NoiseBank())
+    judge = Judge(question or rubric.question, DEVELOPMENT_KEYS, NoiseBank())
     # One more variant, so that every one has another that it is not.
     drawn = [judge.variant(f"example-{number}") for number in range(variants + 1)]
     for example in rubric.form.examples:

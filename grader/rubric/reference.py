@@ -110,6 +110,7 @@ _PLURALS = {"family": "families", "criterion": "criteria"}
 _ASSIGNMENT: Mapping[str, type[m.Form]] = {
     "late policy": a.LatePolicy,
     "attempt policy": a.AttemptPolicy,
+    "exception": a.AttemptException,
 }
 
 

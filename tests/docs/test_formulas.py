@@ -17,7 +17,7 @@ from grader.domain.shapes import Kind, Shape, of_axes
 from grader.engine.functions import AUTHOR
 from grader.engine.judge import Judge
 from grader.engine.observe import observe, set_up
-from grader.engine.streams import DEVELOPMENT_SECRET
+from grader.engine.streams import DEVELOPMENT_KEYS
 from grader.engine.variants import Variant, stack_variants
 from grader.errors import AnswerRefused
 from grader.formula.evaluate import Environment, evaluate_finite
@@ -57,7 +57,7 @@ def rubric() -> Rubric:
 
 @cache
 def judge() -> Judge:
-    return Judge(rubric().question, DEVELOPMENT_SECRET)
+    return Judge(rubric().question, DEVELOPMENT_KEYS)
 
 
 def variants() -> list[Variant]:

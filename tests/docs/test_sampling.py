@@ -11,7 +11,7 @@ from grader.domain.verdicts import Verdict
 from grader.engine.confidence import wilson
 from grader.engine.judge import Judge
 from grader.engine.rows import Submission
-from grader.engine.streams import DEVELOPMENT_SECRET
+from grader.engine.streams import DEVELOPMENT_KEYS
 from grader.engine.variants import Variant, stack_variants
 from grader.formula.evaluate import evaluate_finite
 from grader.formula.read import read_tree
@@ -54,7 +54,7 @@ def grouped(count: int) -> str:
 
 
 def judge_formula(rubric: Rubric, field: str, formula: str) -> Verdict:
-    judge = Judge(rubric.question, DEVELOPMENT_SECRET)
+    judge = Judge(rubric.question, DEVELOPMENT_KEYS)
     variant = judge.variant("ada")
     answer = read_answer({field: formula}, rubric.question.fields, stack_variants([variant]))
     (judgement,) = judge.judge([Submission(variant, answer)], recognising=False)
@@ -104,7 +104,7 @@ def test_an_answer_near_the_threshold_is_decided_as_the_page_says(row: dict[str,
 @pytest.mark.parametrize("row", table("question").rows, ids=lambda row: row["question"])
 def test_copied_numbers_pass_by_chance_as_often_as_the_page_says(row: dict[str, str]) -> None:
     rubric = catalog().get_rubric(code(row["question"]))
-    judge = Judge(rubric.question, DEVELOPMENT_SECRET)
+    judge = Judge(rubric.question, DEVELOPMENT_KEYS)
     drawn = [judge.variant(f"example-{number}") for number in range(VARIANTS + 1)]
     copied = [_copied(rubric, own, other) for own, other in pairwise(drawn)]
     judged = judge.judge(copied, recognising=False)

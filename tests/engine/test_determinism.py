@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from grader.engine.judge import Judge, Judgement
 from grader.engine.noise import NoiseBank
 from grader.engine.rows import Submission
-from grader.engine.streams import DEVELOPMENT_SECRET
+from grader.engine.streams import DEVELOPMENT_KEYS
 from tests.support import BANK, judge_of, submit
 
 NOISY = "self-attention-and-transformers/c-i"
@@ -109,7 +109,7 @@ def test_another_process_with_another_number_of_threads_agrees(threads: str) -> 
 def test_a_batch_gives_each_answer_the_verdicts_it_gets_alone(
     batch: list[tuple[dict[str, Any], str]],
 ) -> None:
-    judge = Judge(judge_of(NOISY).question, DEVELOPMENT_SECRET, BANK)
+    judge = Judge(judge_of(NOISY).question, DEVELOPMENT_KEYS, BANK)
     submissions = [submit(NOISY, sent, student=student) for sent, student in batch]
 
     together = [flat(judgement) for judgement in judge.judge(submissions)]
@@ -135,7 +135,7 @@ def test_a_batch_of_many_students_agrees_with_each_alone() -> None:
 def test_forgotten_noise_is_drawn_again_alike() -> None:
     submission = submit(NOISY, {"q": "log(147) (mu_a + mu_b)"})
     question = judge_of(NOISY).question
-    small = Judge(question, DEVELOPMENT_SECRET, NoiseBank(most_bytes=1))
+    small = Judge(question, DEVELOPMENT_KEYS, NoiseBank(most_bytes=1))
 
     first = flat(small.judge([submission])[0])
     second = flat(small.judge([submission])[0])

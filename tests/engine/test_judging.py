@@ -15,7 +15,7 @@ from grader.domain.verdicts import Outcome, Reason, Verdict, combine
 from grader.engine.judge import Judge
 from grader.engine.observe import observe
 from grader.engine.question import Level, Measured, Question
-from grader.engine.streams import DEVELOPMENT_SECRET
+from grader.engine.streams import DEVELOPMENT_KEYS
 from grader.formula.read import read_tree
 from tests.support import BANK, awarded, judge_of, judged, rubric_of, shown, submit
 
@@ -35,7 +35,7 @@ def with_levels(question: Question, criterion: str, *levels: Level) -> Question:
 
 
 def verdict_of(question: Question, name: str, sent: dict[str, Any], criterion: str) -> Verdict:
-    judge = Judge(question, DEVELOPMENT_SECRET, BANK)
+    judge = Judge(question, DEVELOPMENT_KEYS, BANK)
     (judgement,) = judge.judge([submit(name, sent)], recognising=False)
     return judgement.verdict(criterion)
 

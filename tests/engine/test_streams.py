@@ -1,10 +1,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.engine.streams import derive_key, open_stream, question_key
+from grader.engine.streams import (
+    PublishedKeys,
+    RunSecret,
+    derive_key,
+    open_stream,
+    question_key,
+)
 
 NAMES = st.lists(st.text(max_size=8) | st.integers(0, 99), min_size=1, max_size=4)
 
@@ -55,3 +62,13 @@ def test_streams_look_independent() -> None:
     correlations = np.corrcoef(columns)[np.triu_indices(6, 1)]
 
     assert np.abs(correlations).max() < 4 / np.sqrt(4000)
+
+
+def test_published_keys_give_what_the_secret_gave_and_nothing_else() -> None:
+    run = RunSecret(b"run")
+    published = PublishedKeys({("x/y", 1): run.of("x/y", 1)})
+
+    assert published.of("x/y", 1) == question_key(b"run", question="x/y", revision=1)
+    for other in (("x/z", 1), ("x/y", 2)):
+        with pytest.raises(LookupError):
+            published.of(*other)

@@ -8,7 +8,7 @@ import pytest
 
 from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Verdict
 from grader.feedback.plots import HeatMap, OutputPlane, WeightBars, make_pictures
-from grader.feedback.report import Report, compose_report, hash_answer
+from grader.feedback.report import Earlier, Report, compose_report, hash_answer
 from grader.feedback.sentences import explain, outcome_word
 from tests.support import judge_of, judged, rubric_of, shipped, submit
 
@@ -63,8 +63,11 @@ def report_of(question: str, sent: dict[str, Any], **more: Any) -> Report:
     judge = judge_of(question)
     submission = submit(question, sent, **more)
     (judgement,) = judge.judge([submission])
-    version = rubric_of(question).version
-    return compose_report(judge, submission, judgement, sent=sent, rubric_version=version)
+    rubric = rubric_of(question)
+    earlier = Earlier(rubric.earlier.version, more.get("uses")) if rubric.earlier else None
+    return compose_report(
+        judge, submission, judgement, sent=sent, rubric_version=rubric.version, earlier=earlier
+    )
 
 
 def test_a_report_has_the_promised_keys() -> None:
@@ -121,6 +124,40 @@ def test_the_receipt_rests_on_answer_rubric_and_noise() -> None:
     assert one.key_sets == 2000
     assert one.used == ""
     assert one.rubric == rubric_of(NOISY).version
+
+
+def test_an_offline_receipt_names_its_question_and_is_not_signed() -> None:
+    receipt = report_of(NOISY, {"q": "40 (mu_a + mu_b)"}).receipt
+
+    assert (receipt.question, receipt.variant) == (NOISY, "ada")
+    assert (receipt.score, receipt.max_score) == (Decimal(8), Decimal(10))
+    assert (receipt.attempt, receipt.course, receipt.received_at) == (None, None, None)
+    assert (receipt.key, receipt.signature) == (None, None)
+
+
+def test_a_receipt_tells_verdicts_apart_but_not_their_figures() -> None:
+    modest = report_of(NOISY, {"q": "40 (mu_a + mu_b)"}).receipt
+    bold = report_of(NOISY, {"q": "80 (mu_a + mu_b)"}).receipt
+    wrong = report_of(NOISY, {"q": "mu_a"}).receipt
+
+    assert modest.verdicts == bold.verdicts
+    assert modest.verdicts != wrong.verdicts
+
+
+def test_a_receipt_of_a_part_that_builds_on_another_binds_that_one_too() -> None:
+    predictions = {
+        "share_near_average": 0,
+        "share_nearer_b": 1,
+        "variance": 0.25,
+        "spread_ratio": 0,
+    }
+    earlier = {"q": "mu_a"}
+    receipt = report_of(STRETCHED, predictions, uses=earlier).receipt
+
+    assert receipt.used == "reference"
+    assert receipt.used_answer == hash_answer(earlier)
+    assert receipt.used_rubric == rubric_of(NOISY).version
+    assert report_of(NOISY, {"q": "mu_a"}).receipt.used_rubric == ""
 
 
 def test_the_hash_of_an_answer_does_not_depend_on_the_order_of_fields() -> None:

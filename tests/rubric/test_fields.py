@@ -10,7 +10,7 @@ import pytest
 from grader.domain.verdicts import Outcome, Reason
 from grader.engine.judge import Judge, Judgement
 from grader.engine.rows import Submission
-from grader.engine.streams import DEVELOPMENT_SECRET
+from grader.engine.streams import DEVELOPMENT_KEYS
 from grader.engine.variants import stack_variants
 from grader.errors import AnswerRefused
 from grader.reading.answer import read_answer
@@ -59,7 +59,7 @@ RIGHT = {
 }
 
 RUBRIC = load_rubric_text(TEXT, path=Path("all.yaml"), assignment="x", earlier={})
-JUDGE = Judge(RUBRIC.question, DEVELOPMENT_SECRET)
+JUDGE = Judge(RUBRIC.question, DEVELOPMENT_KEYS)
 
 
 def judged(**sent: Any) -> Judgement:

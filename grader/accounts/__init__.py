@@ -1,0 +1,1 @@
+"""Use cases: people, courses, rosters, tokens, signing in."""

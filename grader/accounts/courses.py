@@ -1,0 +1,67 @@
+"""Course runs: made by operators, with secrets of their own."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from datetime import datetime
+from zoneinfo import available_timezones
+
+from grader.errors import Fault, MalformedRequest, Refused
+from grader.store.audit import add_audit
+from grader.store.courses import RunLine, add_course, add_run, find_run, has_course
+from grader.store.database import Session
+
+_SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+
+
+def make_run(
+    session: Session,
+    *,
+    course_id: str,
+    run_id: str,
+    title: str,
+    time_zone: str,
+    at: datetime,
+    by: str,
+) -> RunLine:
+    """Make a course run, and the course where it is new.
+
+    Raises
+    ------
+    MalformedRequest
+        Where a name or the time zone cannot be used.
+    Refused
+        Where there is such a run already.
+    """
+    _check(course_id, run_id, time_zone)
+    if find_run(session, run_id=run_id) is not None:
+        raise Refused(f"There is a course run {run_id} already.", code="course.exists")
+    if not has_course(session, course_id=course_id):
+        add_course(session, course_id=course_id, title=title, at=at)
+    line = RunLine(run_id, course_id, title, time_zone)
+    add_run(session, line, secret=secrets.token_bytes(32), at=at)
+    add_audit(session, at=at, by=by, run_id=run_id, action="course.made", subject=run_id)
+    return line
+
+
+def _check(course_id: str, run_id: str, time_zone: str) -> None:
+    faults = [
+        Fault(
+            f"#/{name}",
+            "name.invalid",
+            f"{name} is made of small letters, digits and hyphens, such as attention-2026.",
+        )
+        for name, value in (("course", course_id), ("id", run_id))
+        if not _SLUG.fullmatch(value)
+    ]
+    if time_zone not in available_timezones():
+        faults.append(
+            Fault(
+                "#/time_zone",
+                "time_zone.unknown",
+                "This is no time zone; write one such as Europe/Warsaw.",
+            )
+        )
+    if faults:
+        raise MalformedRequest(faults[0].detail, code=faults[0].code, faults=tuple(faults))

@@ -1,0 +1,179 @@
+"""Who takes part in a course run: rosters are read, planned, shown and then applied.
+
+`grader.accounts.roster_files` reads them, `grader.accounts.roster_plans` says what they would
+change and what they may not.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from grader.accounts.callers import Place
+from grader.accounts.roster_files import (
+    Roster,
+    RosterLine,
+    decode_roster,
+    read_roster,
+    section_problem,
+)
+from grader.accounts.roster_plans import (
+    Difference,
+    Kind,
+    RosterChange,
+    RosterPlan,
+    enter_roster,
+    plan_roster,
+)
+from grader.domain.roles import Role
+from grader.errors import Fault, MalformedRequest, NotFound, Refused
+from grader.store.audit import add_audit
+from grader.store.courses import EnrolmentLine, Member, RunLine, add_enrolments
+from grader.store.database import Session, lock
+from grader.store.ids import new_id
+from grader.store.people import PersonLine, add_people
+from grader.store.rosters import change_enrolments, change_people
+
+__all__ = [
+    "Difference",
+    "Kind",
+    "Roster",
+    "RosterChange",
+    "RosterLine",
+    "RosterPlan",
+    "apply_roster",
+    "decode_roster",
+    "enrol",
+    "leave",
+    "plan_roster",
+    "read_roster",
+]
+
+
+def apply_roster(
+    session: Session, where: Place | RunLine, plan: RosterPlan, *, at: datetime, by: str
+) -> None:
+    """Do what a plan says, all of it or nothing, with one entry in the audit chain.
+
+    Raises
+    ------
+    Refused
+        Where the course run has changed since, so that something else would happen.
+    """
+    run = enter_roster(where)
+    # Two rosters wait for each other, and see what the other one did.
+    lock(session, ["audit"])
+    if plan_roster(session, where, plan.roster, is_complete=plan.is_complete) != plan:
+        raise Refused(
+            "The course has changed since this was planned. Look at it again.",
+            code="roster.outdated",
+        )
+    if not plan.is_idle:
+        added = _add(session, run, plan, at=at)
+        _change(session, run, plan, at=at)
+        _note(session, run, plan, added, at=at, by=by)
+
+
+def _add(session: Session, run: RunLine, plan: RosterPlan, *, at: datetime) -> list[EnrolmentLine]:
+    people = {each.login: new_id("per") for each in plan.of(Kind.NEW)}
+    add_people(session, [_person(each, people[each.login]) for each in plan.of(Kind.NEW)], at=at)
+    added = [
+        EnrolmentLine(
+            new_id("enr"), run.id, each.person_id or people[each.login], each.role, each.section
+        )
+        for each in plan.of(Kind.NEW, Kind.ENROLLED)
+    ]
+    add_enrolments(session, added, at=at)
+    return added
+
+
+def _change(session: Session, run: RunLine, plan: RosterPlan, *, at: datetime) -> None:
+    staying = plan.of(Kind.RETURNING, Kind.CHANGED)
+    renamed = [each for each in staying if each.changes("name") or each.changes("email")]
+    change_people(session, [_person(each, each.person_id or "") for each in renamed])
+    change_enrolments(session, [_enrolment(run, each) for each in staying], left_at=None)
+    leaving = [_enrolment(run, each) for each in plan.of(Kind.LEAVING)]
+    change_enrolments(session, leaving, left_at=at)
+
+
+def enrol(
+    session: Session,
+    where: Place | RunLine,
+    person: PersonLine,
+    *,
+    role: Role,
+    section: str | None = None,
+    at: datetime,
+    by: str,
+) -> RosterChange:
+    """Enrol one person, or change the person's role or section; without one it stays."""
+    problem = section_problem(section or "")
+    if problem:
+        fault = Fault("#/section", "section.invalid", problem)
+        raise MalformedRequest(problem, code=fault.code, faults=(fault,))
+    roster = Roster((RosterLine(1, person.login, person.name, None, role, section),))
+    plan = plan_roster(session, where, roster, is_complete=False)
+    apply_roster(session, where, plan, at=at, by=by)
+    return plan.changes[0]
+
+
+def leave(
+    session: Session, where: Place | RunLine, member: Member, *, at: datetime, by: str
+) -> None:
+    """Note that somebody, of whatever role, takes part no longer.
+
+    Raises
+    ------
+    Refused
+        Where it is the caller, who could not come back alone, or a service sends staff away.
+    """
+    run = enter_roster(where)
+    if member.enrolment.run_id != run.id:
+        raise NotFound
+    if isinstance(where, Place):
+        _refuse_leaving(where, member.enrolment)
+    change_enrolments(session, [member.enrolment], left_at=at)
+    add_audit(
+        session, at=at, by=by, run_id=run.id, action="member.left", subject=member.enrolment.id
+    )
+
+
+def _refuse_leaving(place: Place, enrolment: EnrolmentLine) -> None:
+    if place.enrolment == enrolment:
+        raise Refused("You cannot send yourself away; ask another instructor.", code="member.own")
+    if place.caller.person is None and enrolment.role is not Role.STUDENT:
+        raise Refused("A service sends away students only.", code="member.staff")
+
+
+def _person(change: RosterChange, person_id: str) -> PersonLine:
+    return PersonLine(person_id, change.login, change.name, change.email, is_operator=False)
+
+
+def _enrolment(run: RunLine, change: RosterChange) -> EnrolmentLine:
+    return EnrolmentLine(
+        change.enrolment_id or "", run.id, change.person_id or "", change.role, change.section
+    )
+
+
+def _note(
+    session: Session,
+    run: RunLine,
+    plan: RosterPlan,
+    added: list[EnrolmentLine],
+    *,
+    at: datetime,
+    by: str,
+) -> None:
+    """Tell the audit chain how many came and went, and whose role is not just a new student's."""
+    roles = {each.id: each.role.value for each in added if each.role is not Role.STUDENT}
+    for change in plan.of(Kind.RETURNING, Kind.CHANGED):
+        if change.enrolment_id and change.changes("role"):
+            roles[change.enrolment_id] = change.role.value
+    details = {
+        "counts": {kind.value: count for kind, count in plan.counts.items()},
+        "is_complete": plan.is_complete,
+        "roles": roles,
+    }
+    add_audit(
+        session, at=at, by=by, run_id=run.id, action="roster.applied", subject=run.id,
+        details=details,
+    )  # fmt: skip

@@ -1,0 +1,58 @@
+"""Plain text in lines that are not too long, and aligned."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+WIDTH = 88
+
+
+def fold(text: str, *, indent: int = 0, first: str | None = None) -> str:
+    """A text in lines; the first begins with `first`, the others with that many spaces."""
+    blank = " " * indent
+    return textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent=blank if first is None else first,
+        subsequent_indent=blank,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def align(rows: Sequence[Sequence[str]], *, right: frozenset[int] = frozenset()) -> list[str]:
+    """Rows of cells as lines in columns; those in `right` are flush right, the last is folded."""
+    if not rows:
+        return []
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]) - 1)]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if place in right else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=False))
+        ]
+        start = "".join(f"{cell}  " for cell in cells)
+        lines.append(fold(row[-1], indent=len(start), first=start) if row[-1] else start.rstrip())
+    return lines
+
+
+def show_points(points: float) -> str:
+    """Points without needless zeros; they have two decimals at most."""
+    return f"{points:.2f}".rstrip("0").rstrip(".")
+
+
+def count(number: float, noun: str) -> str:
+    """So many of a thing, in words: *1 point*, *2 points*."""
+    return f"{show_points(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def describe_axes(axes: Sequence[int]) -> str:
+    """The shape of an array in a few words: *a number*, *7 numbers*, *5 × 7*."""
+    match tuple(axes):
+        case ():
+            return "a number"
+        case (length,):
+            return count(length, "number")
+        case _:
+            return " × ".join(map(str, axes))

@@ -1,0 +1,99 @@
+"""What a student's attempts, reviews and overrides come to: a function of them and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from grader.domain.policies import Counted, Policy, Window
+
+ZERO = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Earned:
+    """An attempt with what it earned so far, reviews included and lateness not.
+
+    `hoped` is what a person may still add to it, because text or a file was sent; `pending` also
+    has what may still be sent.
+    """
+
+    id: str
+    number: int
+    received_at: datetime
+    points: Decimal
+    pending: Decimal
+    hoped: Decimal
+    needs_person: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a student stands with one question; `points` is None before anything was done."""
+
+    points: Decimal | None
+    pending: Decimal
+    attempts: int
+    counted_attempt_id: str | None
+    late_days: int
+    is_overridden: bool
+    needs_person: bool
+
+
+def settle(
+    policy: Policy,
+    attempts: Sequence[Earned],
+    *,
+    external: Decimal | None = None,
+    override: Decimal | None = None,
+) -> Standing:
+    """Where a student stands: an override goes before a score from outside, and that before all."""
+    counted = choose_counted(policy, attempts)
+    late_days = policy.window.days_late(counted.received_at) if counted else 0
+    points = external
+    pending = ZERO
+    if external is None and counted is not None:
+        points = policy.window.reduced(counted.points, late_days)
+        pending = counted.pending
+    if override is not None:
+        points, pending = override, ZERO
+    is_open = override is None and external is None
+    return Standing(
+        points=points,
+        pending=pending,
+        attempts=len(attempts),
+        counted_attempt_id=counted.id if counted else None,
+        late_days=late_days if is_open else 0,
+        is_overridden=override is not None,
+        needs_person=bool(is_open and counted and counted.needs_person),
+    )
+
+
+def choose_counted(policy: Policy, attempts: Sequence[Earned]) -> Earned | None:
+    """The attempt that counts; None where there is none."""
+    if not attempts:
+        return None
+    match policy.counted:
+        case Counted.FIRST:
+            return min(attempts, key=lambda each: each.number)
+        case Counted.LAST:
+            return max(attempts, key=lambda each: each.number)
+        case Counted.BEST:
+            return max(attempts, key=lambda each: _rank(policy.window, each))
+
+
+def _rank(window: Window, attempt: Earned) -> tuple[Decimal, Decimal, int]:
+    """Points first; among equals what a person may still add, then the earlier attempt."""
+    late = window.days_late(attempt.received_at)
+    return (
+        window.reduced(attempt.points, late),
+        window.reduced(attempt.hoped, late),
+        -attempt.number,
+    )
+
+
+def total(points: Iterable[Decimal | None]) -> Decimal:
+    """The sum, where nothing counts as nothing."""
+    return sum((each for each in points if each is not None), ZERO)

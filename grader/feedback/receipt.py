@@ -1,0 +1,229 @@
+"""Receipts: what a grade rests on, by hashes, and what came out.
+
+Whoever has what the hashes are of can judge again and see whether the same comes out; who has it
+not learns nothing of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, AwareDatetime, Field, PlainSerializer
+
+from grader import __version__
+from grader.domain.verdicts import Outcome, Reason, Verdict
+from grader.engine.ground import figure
+from grader.engine.judge import Judge, Judgement
+from grader.engine.keysets import GaussianKeys, InSpan
+from grader.engine.noise import hash_numbers
+from grader.engine.question import Question
+from grader.engine.rows import Submission, UsedAnswer
+from grader.feedback.parts import Part, Points, canonical_json, digest
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("this is before the first or after the last year") from None
+
+
+def _shortest(credit: Decimal) -> str:
+    return f"{credit.normalize():f}"
+
+
+#: A moment, written as RFC 3339 in UTC wherever it came from.
+UtcTime = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+#: A share of the points, exact: a third of them has no short JSON number.
+Credit = Annotated[
+    Decimal,
+    Field(ge=0, le=1, max_digits=41, decimal_places=40),
+    PlainSerializer(_shortest, return_type=str, when_used="json"),
+]
+#: Points that came from outside and were not computed here.
+ReadPoints = Annotated[Points, Field(ge=0, le=1_000_000, decimal_places=2)]
+
+
+class VerdictLine(Part):
+    """A verdict without its figures, whose last bits differ between machines."""
+
+    criterion: str
+    outcome: Outcome
+    reason: Reason
+    credit: Credit
+
+
+class Receipt(Part):
+    """What a grade rests on, by hashes, and what came out of it.
+
+    A hash is empty where there is nothing to hash: nothing was sampled, no earlier part was used.
+    `attempt`, `course` and `received_at` are None where nothing is stored, `key` and `signature`
+    where nothing is signed, `verdicts` and `score` where they are withheld for now.
+    """
+
+    attempt: str | None
+    course: str | None
+    question: str
+    variant: str
+    received_at: UtcTime | None
+    answer: str
+    """Of the answer as it was sent."""
+    rubric: str
+    """Of the question's file."""
+    streams: str
+    """Of the keys that all draws and key sets come from."""
+    noise: str
+    """Of the raw normals of the first `key_sets` key sets."""
+    key_sets: int
+    used: str
+    """Of the own earlier answer's numbers that this part was tried with, or `reference`."""
+    used_answer: str
+    """Of the student's own earlier answer as it was sent, also where it did not earn its use."""
+    used_rubric: str
+    """Of the earlier question's file."""
+    verdicts: str | None
+    score: ReadPoints | None
+    max_score: ReadPoints
+    engine: str
+    key: str | None
+    signature: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The earlier part that a part builds on: its rubric, and what the student sent there."""
+
+    rubric_version: str
+    sent: Any | None = None
+
+
+def compose_receipt(
+    judge: Judge,
+    submission: Submission,
+    judgement: Judgement,
+    *,
+    sent: Any,
+    rubric_version: str,
+    earlier: Earlier | None = None,
+) -> Receipt:
+    """The receipt of a judgement, neither stored nor signed yet.
+
+    Parameters
+    ----------
+    earlier
+        Needed where the question builds on an earlier one, and only there.
+    """
+    if (earlier is None) != (judge.question.uses is None):
+        raise ValueError(f"{judge.question.id}: `earlier` belongs to parts that use another one")
+    drawn = count_drawn(judge.question, judgement)
+    was_sent = earlier is not None and earlier.sent is not None
+    return Receipt(
+        attempt=None,
+        course=None,
+        question=judge.question.id,
+        variant=submission.variant.id,
+        received_at=None,
+        answer=hash_answer(sent),
+        rubric=rubric_version,
+        streams=hash_streams(judge),
+        noise=hash_noise(judge, drawn),
+        key_sets=drawn,
+        used=hash_used(submission.used),
+        used_answer=hash_answer(earlier.sent) if earlier and was_sent else "",
+        used_rubric=earlier.rubric_version if earlier else "",
+        verdicts=hash_verdicts(list_verdicts(judgement.verdicts)),
+        score=judgement.score.awarded,
+        max_score=judgement.score.possible,
+        engine=__version__,
+        key=None,
+        signature=None,
+    )
+
+
+def list_verdicts(verdicts: Iterable[Verdict]) -> tuple[VerdictLine, ...]:
+    """Verdicts in the form that receipts are about."""
+    return tuple(
+        VerdictLine(
+            criterion=each.criterion, outcome=each.outcome, reason=each.reason, credit=each.credit
+        )
+        for each in verdicts
+    )
+
+
+def hash_verdicts(lines: Iterable[VerdictLine]) -> str:
+    """A digest of verdicts in the order of the criteria."""
+    return digest(canonical_json([line.model_dump(mode="json") for line in lines]))
+
+
+def hash_answer(sent: Any) -> str:
+    """A digest of an answer as it was sent, independent of the order of its fields."""
+    canonical = json.dumps(sent, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return digest(canonical.encode())
+
+
+def count_drawn(question: Question, judgement: Judgement) -> int:
+    """How many key sets were drawn for a judgement; zero where nothing is sampled."""
+    if question.key_sets is None:
+        return 0
+    drawn = [verdict.evidence.drawn or 0 for verdict in judgement.verdicts]
+    return max(question.key_sets.counts[0], *drawn)
+
+
+def list_sources(question: Question) -> Iterator[Question]:
+    """The question, and the earlier ones whose keys its draws come from."""
+    source: Question | None = question
+    while source is not None:
+        yield source
+        source = source.uses.question if source.uses else None
+
+
+def hash_streams(judge: Judge) -> str:
+    """A digest of the keys behind a grade: it binds them before they are published."""
+    sources = list_sources(judge.question)
+    return digest(b"".join(judge.keys.of(each.id, each.revision) for each in sources))
+
+
+def hash_noise(judge: Judge, key_sets: int) -> str:
+    """A digest of the raw normals that a grade rests on; empty where nothing is sampled."""
+    if not key_sets:
+        return ""
+    # All students of a course run share it, and hashing megabytes takes longer than judging.
+    known, name = judge.question.known, ("noise", judge.ground.key, key_sets)
+    if name not in known:
+        source = judge.ground.source(0, key_sets)
+        arrays = [source.normals(each, axes) for each, axes in _quantities(judge.question)]
+        known[name] = "sha256:" + hash_numbers(arrays)
+    return str(known[name])
+
+
+def hash_used(used: UsedAnswer | None) -> str:
+    """A digest of the own earlier answer that a part was tried with; empty where there is none.
+
+    Of nine digits, because a formula's last bits differ between machines. The reference follows
+    from the rubric and the variant; its digest would only let students try out what it may be.
+    """
+    if used is None:
+        return ""
+    if not used.is_own:
+        return "reference"
+    numbers = {name: [figure(x) for x in array.flat] for name, array in used.arrays.items()}
+    return digest(canonical_json(numbers))
+
+
+def _quantities(question: Question) -> list[tuple[str, tuple[int, ...]]]:
+    assert question.key_sets is not None, "the caller looked"
+    found: list[tuple[str, tuple[int, ...]]] = []
+    for name, rule in question.key_sets.rules.items():
+        match rule:
+            case GaussianKeys():
+                found.append((name, rule.mean.shape.axes))
+                if rule.stretch is not None:
+                    found.append((f"{name}/stretch", ()))
+            case InSpan():
+                found.append((name, (rule.basis.shape.columns,)))
+    return found

@@ -1,0 +1,86 @@
+"""The bundle of a stored attempt: everything from the store that its receipt is about."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from grader.domain.policies import Policy
+from grader.engine.variants import Variant
+from grader.errors import NotFound
+from grader.feedback.receipt import Receipt, list_verdicts
+from grader.grading.attempts import Found
+from grader.grading.bundles import Bundle, EarlierPart, compose_bundle
+from grader.grading.desk import Desk, Published, publishes_at
+from grader.grading.receipts import SigningKey, sign, withhold
+from grader.grading.records import judgement_from, variant_from
+from grader.rubric.catalog import Rubric
+from grader.store.attempts import find_judged, find_variants
+from grader.store.database import Session
+from grader.store.keys import list_signing_keys
+from grader.store.publications import find_extensions, get_publication, last_extended_due
+
+
+def bundle_attempt(session: Session, desk: Desk, found: Found, *, at: datetime) -> Bundle:
+    """The bundle of an attempt; rubric and keys are in it once nobody can hand in any more."""
+    attempt, judgement = found.attempt, found.judgement
+    line = get_publication(session, publication_id=attempt.publication_id)
+    rubric = desk.published(session, line).rubric(attempt.question)
+    opens_at = _publishes_at(session, found.published)
+    is_published = opens_at is not None and at > opens_at
+    policy = _policy(session, found)
+    shows = not found.is_own or policy.shows_result(at)
+    receipt = Receipt.model_validate(judgement.receipt)
+    if not shows:
+        receipt = sign(withhold(receipt), desk.signing_key)
+    return compose_bundle(
+        rubric=rubric,
+        receipt=receipt,
+        public_key=_public_key(session, desk, receipt.key),
+        answer=attempt.answer,
+        variant=_variant(session, attempt.enrolment_id, rubric),
+        verdicts=list_verdicts(judgement_from(judgement).verdicts) if shows else None,
+        uses=_earlier(session, found, rubric, shows=shows),
+        publishes_at=opens_at,
+        keys=desk.keys(session, run_id=attempt.run_id) if is_published else None,
+    )
+
+
+def _publishes_at(session: Session, published: Published) -> datetime | None:
+    line = published.line
+    last = last_extended_due(session, run_id=line.run_id, assignment=line.assignment)
+    return publishes_at(published, last)
+
+
+def _policy(session: Session, found: Found) -> Policy:
+    attempt = found.attempt
+    pair = (attempt.enrolment_id, attempt.assignment)
+    extension = find_extensions(session, pairs=[pair]).get(pair)
+    return found.published.policy(attempt.question, extension)
+
+
+def _public_key(session: Session, desk: Desk, key_id: str | None) -> str | None:
+    if key_id == desk.signing_key.id:
+        return desk.signing_key.public
+    private = list_signing_keys(session).get(key_id or "")
+    return SigningKey.from_bytes(private).public if private else None
+
+
+def _variant(session: Session, enrolment_id: str, rubric: Rubric) -> Variant:
+    question = rubric.question
+    source = question.uses.question if question.uses else question
+    name = (enrolment_id, source.id, source.revision)
+    shown = find_variants(session, wanted=[name]).get(name)
+    if shown is None:
+        raise NotFound
+    return variant_from(enrolment_id, shown.drawn)
+
+
+def _earlier(session: Session, found: Found, rubric: Rubric, *, shows: bool) -> EarlierPart | None:
+    if rubric.earlier is None or found.attempt.uses_attempt_id is None:
+        return None
+    used = find_judged(session, attempt_id=found.attempt.uses_attempt_id)
+    return EarlierPart(
+        question=rubric.earlier.id,
+        answer=used[0].answer if used else None,
+        is_own=found.judgement.uses == "own" if shows else None,
+    )

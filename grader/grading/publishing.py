@@ -1,0 +1,120 @@
+"""Publishing: an assignment's files become what is in force in a course run."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from grader.errors import Refused
+from grader.grading.desk import Desk, Published
+from grader.grading.standing import update_grades
+from grader.rubric.catalog import Assignment
+from grader.store.audit import add_audit
+from grader.store.courses import RunLine
+from grader.store.database import Session, lock
+from grader.store.grades import list_grades
+from grader.store.ids import new_id
+from grader.store.publications import PublicationLine, add_publication, find_in_force
+
+# So many grades are brought up to date at once.
+_AT_ONCE = 200
+
+
+def publish(
+    session: Session,
+    desk: Desk,
+    *,
+    run: RunLine,
+    assignment: Assignment,
+    opens_at: datetime | None,
+    due_at: datetime | None,
+    note: str,
+    at: datetime,
+    by: str,
+) -> PublicationLine:
+    """Put an assignment in force from now on; what is in force already stays as it is.
+
+    Attempts keep the verdicts they have, until a regrade. Where dates, policies or points change,
+    grades are computed anew.
+
+    Raises
+    ------
+    Refused
+        Where a question would vanish that students have answered.
+    """
+    name = assignment.form.id
+    lock(session, [f"publish {run.id} {name}"])
+    current = find_in_force(session, run_id=run.id, assignment=name)
+    before = desk.published(session, current) if current else None
+    if before is not None and _is_same(before, assignment, opens_at, due_at):
+        return before.line
+    answered = {line.question for line in list_grades(session, run_id=run.id, assignment=name)}
+    _refuse_removal(answered - set(assignment.form.questions))
+    line = PublicationLine(
+        id=new_id("pub"),
+        run_id=run.id,
+        assignment=name,
+        number=before.line.number + 1 if before else 1,
+        opens_at=opens_at,
+        due_at=due_at,
+        note=note,
+        by=by,
+        published_at=at,
+    )
+    rubrics = {key: (each.version, each.text) for key, each in assignment.rubrics.items()}
+    add_publication(session, line, form=assignment.text, rubrics=rubrics)
+    add_audit(
+        session,
+        at=at,
+        by=by,
+        run_id=run.id,
+        action="assignment.published",
+        subject=name,
+        details={
+            "publication": line.id,
+            "number": line.number,
+            "note": note,
+            "versions": {key: version for key, (version, _) in rubrics.items()},
+        },
+    )
+    if before is not None:
+        now = Published(line, assignment)
+        changed = {each for each in answered if _counts_otherwise(before, now, each)}
+        _settle_again(session, desk, now, changed, at=at)
+    return line
+
+
+def _is_same(
+    before: Published, assignment: Assignment, opens_at: datetime | None, due_at: datetime | None
+) -> bool:
+    return (
+        before.line.opens_at == opens_at
+        and before.line.due_at == due_at
+        and before.assignment.text == assignment.text
+        and {key: each.version for key, each in before.assignment.rubrics.items()}
+        == {key: each.version for key, each in assignment.rubrics.items()}
+    )
+
+
+def _refuse_removal(removed: set[str]) -> None:
+    if removed:
+        raise Refused(
+            f"Students have answered {', '.join(sorted(removed))}, so that it must stay.",
+            code="publication.removes_question",
+        )
+
+
+def _counts_otherwise(before: Published, now: Published, question: str) -> bool:
+    return (
+        before.policy(question) != now.policy(question)
+        or before.rubric(question).form.points != now.rubric(question).form.points
+    )
+
+
+def _settle_again(
+    session: Session, desk: Desk, now: Published, questions: set[str], *, at: datetime
+) -> None:
+    run_id, assignment = now.line.run_id, now.line.assignment
+    grades = list_grades(session, run_id=run_id, assignment=assignment)
+    parts = [line.part for line in grades if line.question in questions]
+    for start in range(0, len(parts), _AT_ONCE):
+        update_grades(session, desk, run_id=run_id, parts=parts[start : start + _AT_ONCE], at=at)

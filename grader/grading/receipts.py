@@ -1,0 +1,122 @@
+"""Receipts signed by the service, so that they prove what it said and when.
+
+The signature is Ed25519 over the receipt's canonical JSON without the signature itself; Ed25519 is
+deterministic, so that the same receipt always gets the same one.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+    Ed25519PrivateKey,
+    Ed25519PublicKey,
+)
+
+from grader.feedback.parts import canonical_json
+from grader.feedback.receipt import Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """The private key that a service signs its receipts with."""
+
+    private: Ed25519PrivateKey
+
+    @classmethod
+    def generate(cls) -> SigningKey:
+        """A new key."""
+        return cls(Ed25519PrivateKey.generate())
+
+    @classmethod
+    def from_bytes(cls, private: bytes) -> SigningKey:
+        """The key of these 32 bytes; ValueError for any other number of them."""
+        return cls(Ed25519PrivateKey.from_private_bytes(private))
+
+    def to_bytes(self) -> bytes:
+        """The 32 bytes to keep secret."""
+        return self.private.private_bytes_raw()
+
+    @property
+    def public(self) -> str:
+        """The public key, which the service shows to everybody."""
+        return encode(self.private.public_key().public_bytes_raw())
+
+    @property
+    def id(self) -> str:
+        """What the public key is called in receipts."""
+        return key_id(self.public)
+
+
+def key_id(public: str) -> str:
+    """A short name for a public key; ValueError where it is none."""
+    return "ed25519:" + hashlib.sha256(_public_bytes(public)).hexdigest()[:16]
+
+
+def stamp(receipt: Receipt, *, attempt: str, course: str, received_at: datetime) -> Receipt:
+    """The receipt of an attempt that is stored; the time must be aware."""
+    data = receipt.model_dump()
+    data |= {"attempt": attempt, "course": course, "received_at": received_at}
+    return Receipt.model_validate(data)
+
+
+def withhold(receipt: Receipt) -> Receipt:
+    """The receipt without anything that tells how the answer came out.
+
+    For questions whose feedback comes later. There are few possible verdicts, so that their hash
+    would tell them, and so would the number of key sets and which earlier answer was used.
+    """
+    hidden = {"verdicts": None, "score": None, "noise": "", "key_sets": 0, "used": ""}
+    return receipt.model_copy(update=hidden)
+
+
+def sign(receipt: Receipt, key: SigningKey) -> Receipt:
+    """The same receipt with the key's name and signature."""
+    named = receipt.model_copy(update={"key": key.id})
+    signature = encode(key.private.sign(_signed_bytes(named)))
+    return named.model_copy(update={"signature": signature})
+
+
+def verify_signature(receipt: Receipt, public: str) -> bool:
+    """Whether the receipt is as it was signed with this key; False for what is no key at all."""
+    try:
+        if receipt.signature is None or receipt.key != key_id(public):
+            return False
+        key = Ed25519PublicKey.from_public_bytes(_public_bytes(public))
+        key.verify(decode(receipt.signature), _signed_bytes(receipt))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _signed_bytes(receipt: Receipt) -> bytes:
+    return canonical_json(receipt.model_dump(mode="json", exclude={"signature"}))
+
+
+def _public_bytes(public: str) -> bytes:
+    raw = decode(public)
+    if len(raw) != 32:
+        raise ValueError("a public key has 32 bytes")
+    return raw
+
+
+def encode(raw: bytes) -> str:
+    """Bytes as base64url without padding."""
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def decode(text: str) -> bytes:
+    """The bytes of base64url without padding; ValueError for anything else."""
+    try:
+        raw = base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
+    except (binascii.Error, UnicodeEncodeError):
+        raise ValueError("this is no base64url") from None
+    # Python skips what it does not know; then the text is not what it would be written as.
+    if encode(raw) != text:
+        raise ValueError("this is no base64url")
+    return raw

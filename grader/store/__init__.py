@@ -1,0 +1,1 @@
+"""The only SQL: tables, queries, and the one writer. Queries give frozen lines, never rows."""

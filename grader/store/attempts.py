@@ -1,0 +1,293 @@
+"""Attempts and how they came out, variants as first shown, and the earlier answers parts use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, func, insert, or_, select
+
+from grader.errors import NotFound
+from grader.store.database import Session
+from grader.store.lines import as_line
+from grader.store.tables import Attempt, Grade, Judgement, Variant, View
+from grader.store.upserts import insert_missing
+
+#: A student's enrolment, an assignment and a question of it.
+Part = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptLine:
+    """An answer as it was sent."""
+
+    id: str
+    run_id: str
+    enrolment_id: str
+    assignment: str
+    question: str
+    number: int
+    answer: Any
+    answer_digest: str
+    publication_id: str
+    uses_attempt_id: str | None
+    received_at: datetime
+
+    @property
+    def part(self) -> Part:
+        """Whose attempt it is, and at what."""
+        return self.enrolment_id, self.assignment, self.question
+
+
+@dataclass(frozen=True, slots=True)
+class JudgementLine:
+    """How an attempt came out by one version of the rubric."""
+
+    id: str
+    attempt_id: str
+    number: int
+    rubric_version: str
+    verdicts: Any
+    misconceptions: Any
+    uses: str | None
+    awarded: Decimal
+    possible: Decimal
+    pending: Decimal
+    needs_person: bool
+    receipt: Any
+    judged_at: datetime
+
+
+_ATTEMPT = (
+    Attempt.id,
+    Attempt.run_id,
+    Attempt.enrolment_id,
+    Attempt.assignment,
+    Attempt.question,
+    Attempt.number,
+    Attempt.answer,
+    Attempt.answer_digest,
+    Attempt.publication_id,
+    Attempt.uses_attempt_id,
+    Attempt.received_at,
+)
+_JUDGEMENT = (
+    Judgement.id,
+    Judgement.attempt_id,
+    Judgement.number,
+    Judgement.rubric_version,
+    Judgement.verdicts,
+    Judgement.misconceptions,
+    Judgement.uses,
+    Judgement.awarded,
+    Judgement.possible,
+    Judgement.pending,
+    Judgement.needs_person,
+    Judgement.receipt,
+    Judgement.judged_at,
+)
+
+
+def _is_newest() -> ColumnElement[bool]:
+    """Holds for the judgement that holds: the newest one of its attempt."""
+    newest = (
+        select(func.max(Judgement.number))
+        .where(Judgement.attempt_id == Attempt.id)
+        .correlate(Attempt)
+        .scalar_subquery()
+    )
+    return Judgement.number == newest
+
+
+def _of_parts(parts: Iterable[Part]) -> ColumnElement[bool]:
+    """Holds for attempts at one of these parts.
+
+    Written as single conditions rather than as a list of triples, because both databases then use
+    the index on them.
+    """
+    return or_(
+        *(
+            and_(
+                Attempt.enrolment_id == enrolment_id,
+                Attempt.assignment == assignment,
+                Attempt.question == question,
+            )
+            for enrolment_id, assignment, question in sorted(set(parts))
+        )
+    )
+
+
+def list_judged(
+    session: Session, *, parts: Iterable[Part]
+) -> list[tuple[AttemptLine, JudgementLine]]:
+    """All attempts at these parts in order, each with the judgement that holds."""
+    wanted = list(parts)
+    if not wanted:
+        return []
+    statement = (
+        select(*_ATTEMPT, *_JUDGEMENT)
+        .join(Judgement, Judgement.attempt_id == Attempt.id)
+        .where(_of_parts(wanted), _is_newest())
+        .order_by(Attempt.enrolment_id, Attempt.assignment, Attempt.question, Attempt.number)
+    )
+    return [_pair(tuple(row)) for row in session.execute(statement)]
+
+
+def find_judged(session: Session, *, attempt_id: str) -> tuple[AttemptLine, JudgementLine] | None:
+    """An attempt with the judgement that holds."""
+    statement = (
+        select(*_ATTEMPT, *_JUDGEMENT)
+        .join(Judgement, Judgement.attempt_id == Attempt.id)
+        .where(Attempt.id == attempt_id, _is_newest())
+    )
+    row = session.execute(statement).one_or_none()
+    return _pair(tuple(row)) if row else None
+
+
+def get_judged(session: Session, *, attempt_id: str) -> tuple[AttemptLine, JudgementLine]:
+    """An attempt with the judgement that holds."""
+    found = find_judged(session, attempt_id=attempt_id)
+    if found is None:
+        raise NotFound
+    return found
+
+
+def list_judged_of_question(
+    session: Session, *, run_id: str, assignment: str, question: str | None = None
+) -> list[tuple[AttemptLine, JudgementLine]]:
+    """Everybody's attempts at an assignment or a question of it, by student and number."""
+    statement = (
+        select(*_ATTEMPT, *_JUDGEMENT)
+        .join(Judgement, Judgement.attempt_id == Attempt.id)
+        .where(Attempt.run_id == run_id, Attempt.assignment == assignment, _is_newest())
+        .order_by(Attempt.question, Attempt.enrolment_id, Attempt.number)
+    )
+    if question is not None:
+        statement = statement.where(Attempt.question == question)
+    return [_pair(tuple(row)) for row in session.execute(statement)]
+
+
+def list_counted(
+    session: Session, *, run_id: str, assignment: str, question: str | None = None
+) -> list[tuple[AttemptLine, JudgementLine]]:
+    """The attempts that count and have something that a person decides or has decided."""
+    statement = (
+        select(*_ATTEMPT, *_JUDGEMENT)
+        .join(Judgement, Judgement.attempt_id == Attempt.id)
+        .join(Grade, Grade.counted_attempt_id == Attempt.id)
+        .where(
+            Grade.run_id == run_id,
+            Grade.assignment == assignment,
+            _is_newest(),
+            or_(Judgement.pending > 0, Judgement.needs_person),
+        )
+    )
+    if question is not None:
+        statement = statement.where(Grade.question == question)
+    return [_pair(tuple(row)) for row in session.execute(statement)]
+
+
+def _pair(row: tuple[Any, ...]) -> tuple[AttemptLine, JudgementLine]:
+    return AttemptLine(*row[: len(_ATTEMPT)]), JudgementLine(*row[len(_ATTEMPT) :])
+
+
+def add_attempts(
+    session: Session,
+    judged: Sequence[tuple[AttemptLine, JudgementLine]],
+    *,
+    at: datetime,
+) -> None:
+    """Add attempts with how they came out, one statement for each table."""
+    attempts = [
+        {column.key: getattr(attempt, column.key) for column in _ATTEMPT} | {"stored_at": at}
+        for attempt, _ in judged
+    ]
+    judgements = [
+        {column.key: getattr(judgement, column.key) for column in _JUDGEMENT}
+        | {"run_id": attempt.run_id}
+        for attempt, judgement in judged
+    ]
+    session.execute(insert(Attempt), attempts)
+    session.execute(insert(Judgement), judgements)
+
+
+# Variants
+
+
+@dataclass(frozen=True, slots=True)
+class ShownVariant:
+    """What was drawn for a student, as it was first shown."""
+
+    run_id: str
+    enrolment_id: str
+    question: str
+    revision: int
+    drawn: Any
+
+
+def find_variants(
+    session: Session, *, wanted: Iterable[tuple[str, str, int]]
+) -> dict[tuple[str, str, int], ShownVariant]:
+    """Variants as first shown, by enrolment, question and revision."""
+    keys = sorted(set(wanted))
+    if not keys:
+        return {}
+    statement = select(
+        Variant.run_id, Variant.enrolment_id, Variant.question, Variant.revision, Variant.drawn
+    ).where(
+        or_(
+            *(
+                and_(
+                    Variant.enrolment_id == enrolment_id,
+                    Variant.question == question,
+                    Variant.revision == revision,
+                )
+                for enrolment_id, question, revision in keys
+            )
+        )
+    )
+    lines = (as_line(ShownVariant, row) for row in session.execute(statement))
+    return {(each.enrolment_id, each.question, each.revision): each for each in lines}
+
+
+def add_variants(session: Session, variants: Sequence[ShownVariant], *, at: datetime) -> None:
+    """Keep variants as they were first shown."""
+    rows = [
+        {
+            "run_id": each.run_id,
+            "enrolment_id": each.enrolment_id,
+            "question": each.question,
+            "revision": each.revision,
+            "drawn": each.drawn,
+            "shown_at": at,
+        }
+        for each in variants
+    ]
+    insert_missing(session, Variant, rows, key=("enrolment_id", "question", "revision"))
+
+
+def note_view(session: Session, *, run_id: str, part: Part, at: datetime) -> None:
+    """Remember when a student first saw a question."""
+    enrolment_id, assignment, question = part
+    row = {
+        "run_id": run_id,
+        "enrolment_id": enrolment_id,
+        "assignment": assignment,
+        "question": question,
+        "first_at": at,
+    }
+    insert_missing(session, View, [row], key=("enrolment_id", "assignment", "question"))
+
+
+def has_view(session: Session, *, part: Part) -> bool:
+    """Whether a student has seen a question before."""
+    enrolment_id, assignment, question = part
+    statement = select(View.first_at).where(
+        View.enrolment_id == enrolment_id,
+        View.assignment == assignment,
+        View.question == question,
+    )
+    return session.scalar(statement) is not None

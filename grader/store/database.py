@@ -1,0 +1,188 @@
+"""Opening a database: SQLite alone, or PostgreSQL for many processes, behind one face."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import URL, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+)
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from grader.errors import OperatorError, Unavailable
+
+__all__ = ["Database", "Session", "open_database"]
+
+_AWAY = "The database cannot be reached just now; nothing was changed. Try again in a moment."
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A database with a way to read and a way to write."""
+
+    url: URL
+    reading: Engine
+    writing: Engine
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is a file of this machine, with one writer at a time."""
+        return self.url.get_backend_name() == "sqlite"
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A session that only reads, and sees one state of things."""
+        with _translated(), Session(self.reading, autoflush=False) as session:
+            yield session
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """A session in a transaction of its own: committed at the end, undone by an error."""
+        with _translated(), Session(self.writing, autoflush=False) as session, session.begin():
+            yield session
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.reading.dispose()
+        self.writing.dispose()
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except IntegrityError:
+        raise
+    except (OperationalError, InterfaceError, PoolTimeout) as error:
+        if _is_mistake(error):
+            raise
+        raise Unavailable(_AWAY) from error
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise Unavailable(_AWAY) from error
+        raise
+
+
+def _is_mistake(error: Exception) -> bool:
+    """Whether the SQL itself is wrong, which SQLite reports like a database that is away."""
+    code = getattr(getattr(error, "orig", None), "sqlite_errorcode", None)
+    return code == sqlite3.SQLITE_ERROR
+
+
+def open_database(url: str) -> Database:
+    """Open a database by its address.
+
+    Raises
+    ------
+    OperatorError
+        Where the address cannot be understood.
+    """
+    try:
+        address = make_url(url)
+    except (ValueError, ArgumentError):
+        raise OperatorError(
+            "The address of the database cannot be understood. It is sqlite:///FILE "
+            "or postgresql://USER:PASSWORD@HOST/NAME."
+        ) from None
+    match address.get_backend_name():
+        case "sqlite":
+            return _open_sqlite(address)
+        case "postgresql":
+            return _open_postgresql(address.set(drivername="postgresql+psycopg"))
+        case other:
+            raise OperatorError(f"Keyset works on sqlite and on postgresql, not on {other}.")
+
+
+def _open_sqlite(url: URL) -> Database:
+    if not url.database or url.database == ":memory:":
+        raise OperatorError("Name a file for SQLite; what is in memory would be lost.")
+    _make_private(Path(url.database))
+    # A write begins as one, so that two writers wait for each other instead of failing half-way.
+    writing = _sqlite_engine(url, begin="BEGIN IMMEDIATE", pool_size=2)
+    reading = _sqlite_engine(url, begin="BEGIN", pool_size=8)
+    event.listen(reading, "connect", _forbid_writing)
+    return Database(url, reading, writing)
+
+
+def _sqlite_engine(url: URL, *, begin: str, pool_size: int) -> Engine:
+    engine = create_engine(
+        url, pool_size=pool_size, max_overflow=8, connect_args={"check_same_thread": False}
+    )
+    event.listen(engine, "connect", _set_up_sqlite)
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: object) -> None:
+        connection.exec_driver_sql(begin)  # type: ignore[attr-defined]  # a Connection
+
+    return engine
+
+
+def _set_up_sqlite(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
+    # Python must not begin transactions by itself: `_begin` does.
+    connection.isolation_level = None
+    for pragma in (
+        "busy_timeout = 10000",
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        "trusted_schema = OFF",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _forbid_writing(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
+    connection.execute("PRAGMA query_only = ON")
+
+
+def _make_private(path: Path) -> None:
+    """The file holds the secrets of course runs, so that only its owner may read it."""
+    try:
+        if not path.parent.exists():
+            path.parent.mkdir(parents=True, mode=0o700)
+        path.touch(mode=0o600)
+        if path.stat().st_mode & 0o077:
+            path.chmod(0o600)
+    except OSError as error:
+        raise OperatorError(f"{path} cannot be opened: {error.strerror}.") from None
+
+
+def _open_postgresql(url: URL) -> Database:
+    options = "-c lock_timeout=10s -c statement_timeout=60s -c timezone=UTC"
+    engine = create_engine(
+        url,
+        pool_size=8,
+        max_overflow=8,
+        pool_timeout=5,
+        pool_pre_ping=True,
+        connect_args={"options": options, "connect_timeout": 5},
+    )
+    # By default every statement of a transaction would see a newer state.
+    reading = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+    return Database(url, reading, engine)
+
+
+def lock(session: Session, names: list[str]) -> None:
+    """Wait until no other transaction holds one of these names, and hold them until the end.
+
+    On SQLite every write already waits for all others.
+    """
+    # A session begins with its first statement only, and on SQLite to begin is to lock.
+    if session.connection().dialect.name != "postgresql":
+        return
+    # In one order everywhere, so that two transactions never wait for each other.
+    statement = text(
+        "SELECT pg_advisory_xact_lock(hashtextextended(name, 0))"
+        " FROM unnest(CAST(:names AS text[])) AS name"
+    )
+    session.execute(statement, {"names": sorted(set(names))})

@@ -1,0 +1,109 @@
+"""Grades: what a student's attempts, reviews and overrides come to, question by question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from sqlalchemy import and_, or_, select
+
+from grader.store.attempts import Part
+from grader.store.database import Session
+from grader.store.lines import as_line
+from grader.store.tables import Grade
+from grader.store.upserts import insert_or_replace
+
+
+@dataclass(frozen=True, slots=True)
+class GradeLine:
+    """Where a student stands with one question; `changes` counts how often that changed."""
+
+    run_id: str
+    enrolment_id: str
+    assignment: str
+    question: str
+    points: Decimal | None
+    possible: Decimal
+    pending: Decimal
+    attempts: int
+    counted_attempt_id: str | None
+    late_days: int
+    is_overridden: bool
+    needs_person: bool
+    changes: int
+    changed_at: datetime
+
+    @property
+    def part(self) -> Part:
+        """Whose grade it is, and for what."""
+        return self.enrolment_id, self.assignment, self.question
+
+
+_GRADE = (
+    Grade.run_id,
+    Grade.enrolment_id,
+    Grade.assignment,
+    Grade.question,
+    Grade.points,
+    Grade.possible,
+    Grade.pending,
+    Grade.attempts,
+    Grade.counted_attempt_id,
+    Grade.late_days,
+    Grade.is_overridden,
+    Grade.needs_person,
+    Grade.changes,
+    Grade.changed_at,
+)
+
+
+def find_grades(session: Session, *, parts: Iterable[Part]) -> dict[Part, GradeLine]:
+    """The grades of these parts; those at which nothing was done yet are absent."""
+    wanted = sorted(set(parts))
+    found: dict[Part, GradeLine] = {}
+    for start in range(0, len(wanted), 200):
+        statement = select(*_GRADE).where(
+            or_(
+                *(
+                    and_(
+                        Grade.enrolment_id == enrolment_id,
+                        Grade.assignment == assignment,
+                        Grade.question == question,
+                    )
+                    for enrolment_id, assignment, question in wanted[start : start + 200]
+                )
+            )
+        )
+        lines = (as_line(GradeLine, row) for row in session.execute(statement))
+        found |= {each.part: each for each in lines}
+    return found
+
+
+def list_grades_of(
+    session: Session, *, enrolment_ids: Iterable[str], assignment: str | None = None
+) -> list[GradeLine]:
+    """All grades of some students, for one assignment or for all."""
+    statement = select(*_GRADE).where(Grade.enrolment_id.in_(list(enrolment_ids)))
+    if assignment is not None:
+        statement = statement.where(Grade.assignment == assignment)
+    return [as_line(GradeLine, row) for row in session.execute(statement)]
+
+
+def list_grades(session: Session, *, run_id: str, assignment: str | None = None) -> list[GradeLine]:
+    """Everybody's grades in a course run, or for one assignment of it."""
+    statement = select(*_GRADE).where(Grade.run_id == run_id)
+    if assignment is not None:
+        statement = statement.where(Grade.assignment == assignment)
+    return [as_line(GradeLine, row) for row in session.execute(statement)]
+
+
+def put_grades(session: Session, grades: Sequence[GradeLine]) -> None:
+    """Keep grades, each instead of the one before."""
+    insert_or_replace(
+        session,
+        Grade,
+        [asdict(each) for each in grades],
+        key=("enrolment_id", "assignment", "question"),
+    )

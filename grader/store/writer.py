@@ -1,0 +1,172 @@
+"""The one writer of a process: changes wait in a line and are carried out in groups.
+
+A group is one transaction: its pieces are handed to their handler together, which reads and writes
+for all of them with one statement for each table, and whoever waits hears of it after the commit.
+Only a group that fails is done again piece by piece, so that one bad piece spoils no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlalchemy.exc import IntegrityError
+
+from grader.errors import KeysetError, Unavailable
+from grader.store.database import Database, Session
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
+
+#: Does a group of pieces in a session; a piece that cannot be done gives its error, not a raise.
+Handler = Callable[[Session, Sequence[Piece]], Sequence[Result | KeysetError]]
+
+#: So many pieces share one transaction at most.
+MOST_AT_ONCE = 64
+#: So many may wait; more are turned away at once rather than kept waiting in vain.
+MOST_WAITING = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    handler: Handler[Any, Any]
+    piece: Any
+    future: Future[Any]
+
+
+class Writer:
+    """Carries out changes in a thread of its own."""
+
+    def __init__(
+        self, database: Database, *, observe_group: Callable[[int], None] | None = None
+    ) -> None:
+        self.database = database
+        self._observe_group = observe_group
+        self._line: deque[_Waiting] = deque()
+        self._changed = threading.Condition()
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
+
+    def start(self) -> Writer:
+        """Begin to work."""
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Finish what waits, take nothing more, and end."""
+        with self._changed:
+            self._is_stopping = True
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    @property
+    def is_working(self) -> bool:
+        """Whether it takes changes."""
+        return self._thread.is_alive() and not self._is_stopping
+
+    @property
+    def waiting(self) -> int:
+        """How many pieces wait now."""
+        return len(self._line)
+
+    def put(self, handler: Handler[Piece, Result], piece: Piece) -> Future[Result]:
+        """Put a piece into the line; the future ends after the commit.
+
+        Raises
+        ------
+        Unavailable
+            Where the line is full or the writer ends.
+        """
+        future: Future[Result] = Future()
+        with self._changed:
+            if self._is_stopping:
+                raise Unavailable("The service is about to end; nothing was changed. Try again.")
+            if len(self._line) >= MOST_WAITING:
+                raise Unavailable("Too much is waiting just now; nothing was changed. Try again.")
+            self._line.append(_Waiting(handler, piece, future))
+            self._changed.notify()
+        return future
+
+    async def submit(self, handler: Handler[Piece, Result], piece: Piece) -> Result:
+        """Carry out a piece together with whatever else waits for this handler."""
+        return await asyncio.wrap_future(self.put(handler, piece))
+
+    async def run(self, change: Callable[[Session], Result]) -> Result:
+        """Carry out a change that stands alone."""
+        return await self.submit(_alone, change)
+
+    def run_now(self, change: Callable[[Session], Result]) -> Result:
+        """Carry out a change that stands alone, and wait for it."""
+        result: Result = self.put(_alone, change).result()
+        return result
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while not self._line and not self._is_stopping:
+                    self._changed.wait()
+                if not self._line:
+                    return
+                group = self._take_group()
+            self._do(group)
+
+    def _take_group(self) -> list[_Waiting]:
+        """The first in line, and those behind it that go to the same handler."""
+        first = self._line.popleft()
+        group = [first]
+        if first.handler is _alone:
+            return group
+        while self._line and len(group) < MOST_AT_ONCE and self._line[0].handler == first.handler:
+            group.append(self._line.popleft())
+        return group
+
+    def _do(self, group: Sequence[_Waiting]) -> None:
+        if self._observe_group is not None:
+            self._observe_group(len(group))
+        try:
+            results = self._carry_out(group)
+        except BaseException as error:
+            if len(group) > 1:
+                for each in group:
+                    self._do([each])
+                return
+            _end(group[0].future, error)
+            return
+        for each, result in zip(group, results, strict=True):
+            _end(each.future, result)
+
+    def _carry_out(self, group: Sequence[_Waiting]) -> Sequence[Any]:
+        try:
+            return self._in_transaction(group)
+        except IntegrityError:
+            # Another process was faster; what it wrote is seen now.
+            if len(group) > 1:
+                raise
+            return self._in_transaction(group)
+
+    def _in_transaction(self, group: Sequence[_Waiting]) -> Sequence[Any]:
+        with self.database.write() as session:
+            return group[0].handler(session, [each.piece for each in group])
+
+
+def _alone(
+    session: Session, changes: Sequence[Callable[[Session], Any]]
+) -> Sequence[Any | KeysetError]:
+    (change,) = changes
+    return [change(session)]
+
+
+def _end(future: Future[Any], result: object) -> None:
+    # Whoever waited may have given up.
+    if not future.set_running_or_notify_cancel():
+        return
+    if isinstance(result, BaseException):
+        future.set_exception(result)
+    else:
+        future.set_result(result)

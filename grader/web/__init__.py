@@ -1,0 +1,1 @@
+"""HTTP in and out: strict intake, problems, headers, budgets, logs, metrics and the manual."""

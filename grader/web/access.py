@@ -1,0 +1,169 @@
+"""Who calls and whether they may, before a route does anything.
+
+The order is the same everywhere: not signed in (401), nothing there or not yours (404), not in the
+scope of the token (403), not in your role (403), too often (429).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Path, Request, Response
+
+from grader.accounts.callers import (
+    Caller,
+    Place,
+    enter,
+    recognise_session,
+    recognise_token,
+)
+from grader.accounts.signing_in import is_csrf_token
+from grader.domain.roles import Role, Scope
+from grader.errors import ForgedRequest, MissingRole, NotSignedIn
+from grader.web.service import Service, received_at, service_of
+
+SESSION_COOKIE = "keyset_session"
+CSRF_HEADER = "X-CSRF-Token"
+_SAFE = {"GET", "HEAD", "OPTIONS"}
+
+CourseId = Annotated[str, Path(min_length=1, max_length=64, examples=["attention-2026"])]
+
+
+def find_caller(request: Request) -> Caller:
+    """Whoever calls, by token or by the browser's session.
+
+    Raises
+    ------
+    NotSignedIn
+        Where there is neither, or it does not hold any more.
+    ForgedRequest
+        Where a browser was made to send it by another site.
+    """
+    service, at = service_of(request), received_at(request)
+    header = request.headers.get("authorization")
+    if header is not None:
+        kind, _, token = header.partition(" ")
+        if kind.lower() != "bearer" or not token.strip():
+            raise NotSignedIn("The Authorization header must be: Bearer, a space, the token.")
+        with service.database.read() as session:
+            caller = recognise_token(session, token.strip(), at=at)
+    else:
+        secret = session_secret(request)
+        if secret is None:
+            raise NotSignedIn
+        if request.method not in _SAFE:
+            refuse_forged(request, secret, request.headers.get(CSRF_HEADER, ""))
+        with service.database.read() as session:
+            caller = recognise_session(session, secret, at=at)
+    request.state.caller = caller.id
+    return caller
+
+
+def session_secret(request: Request) -> str | None:
+    """What the browser holds of its session."""
+    return request.cookies.get(cookie_name(service_of(request)))
+
+
+def cookie_name(service: Service) -> str:
+    """The cookie's name; over https it is bound to this very host."""
+    return f"__Host-{SESSION_COOKIE}" if service.is_https else SESSION_COOKIE
+
+
+def refuse_forged(request: Request, secret: str, token: str) -> None:
+    """Refuse a change that was not sent by a page of ours."""
+    refuse_foreign_origin(request)
+    if not is_csrf_token(secret, token):
+        raise ForgedRequest(
+            f"A change from a browser needs the header {CSRF_HEADER}; GET /api/v1/session has it."
+        )
+
+
+def refuse_foreign_origin(request: Request) -> None:
+    """Refuse what another site made a browser send."""
+    origin = request.headers.get("origin")
+    if origin is None:
+        return
+    ours = {service_of(request).base_url, f"{request.url.scheme}://{request.url.netloc}"}
+    if origin not in {_origin(each) for each in ours}:
+        raise ForgedRequest("This request comes from another site.")
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _spend(request: Request, response: Response, budget: str, caller: str) -> None:
+    left = service_of(request).budgets.spend(budget, caller)
+    response.headers.update(left.headers())
+
+
+def caller_with(scope: Scope | None, *, budget: str = "read") -> Callable[..., Caller]:
+    """A dependency: the caller, whose token must have this scope."""
+
+    def find(request: Request, response: Response) -> Caller:
+        caller = find_caller(request)
+        if scope is not None:
+            caller.need(scope)
+        _spend(request, response, budget, caller.token_id or caller.id)
+        return caller
+
+    return find
+
+
+def operator_with(scope: Scope, *, budget: str = "read") -> Callable[..., Caller]:
+    """A dependency: the caller, who must operate the service."""
+
+    def find(request: Request, response: Response) -> Caller:
+        caller = find_caller(request)
+        caller.need(scope)
+        if not caller.is_operator:
+            raise MissingRole("Only operators of the service may do this.")
+        _spend(request, response, budget, caller.token_id or caller.id)
+        return caller
+
+    return find
+
+
+def place_with(
+    scope: Scope, role: Role = Role.STUDENT, *, budget: str = "read"
+) -> Callable[..., Place]:
+    """A dependency: the caller in the course of the path, with this scope and role."""
+
+    def find(request: Request, response: Response, course: CourseId) -> Place:
+        caller = find_caller(request)
+        with service_of(request).database.read() as session:
+            place = enter(session, caller, run_id=course)
+        caller.need(scope)
+        place.need(role)
+        _spend(request, response, budget, caller.token_id or caller.id)
+        return place
+
+    return find
+
+
+#: The caller, whatever the token may do.
+AnyCaller = Annotated[Caller, Depends(caller_with(None))]
+#: Somebody who may see the course.
+Reader = Annotated[Place, Depends(place_with(Scope.READ))]
+#: Somebody who may check and send answers.
+Sender = Annotated[Place, Depends(place_with(Scope.SUBMIT, budget="submit"))]
+#: Assistants and instructors who look at everybody's work.
+Overseer = Annotated[Place, Depends(place_with(Scope.GRADES_READ, Role.ASSISTANT))]
+#: Assistants and instructors who review.
+Reviewer = Annotated[Place, Depends(place_with(Scope.GRADES_WRITE, Role.ASSISTANT))]
+#: Instructors who decide about grades.
+Decider = Annotated[Place, Depends(place_with(Scope.GRADES_WRITE, Role.INSTRUCTOR))]
+#: Instructors who say who takes part.
+Registrar = Annotated[Place, Depends(place_with(Scope.ROSTER, Role.INSTRUCTOR))]
+#: Instructors who put rubrics in force.
+Publisher = Annotated[Place, Depends(place_with(Scope.PUBLISH, Role.INSTRUCTOR))]
+#: Instructors who make tokens for services.
+TokenMaker = Annotated[Place, Depends(place_with(Scope.TOKENS, Role.INSTRUCTOR))]
+
+
+def allows(scope: Scope | None, who: str) -> dict[str, Any]:
+    """What OpenAPI says about who may call."""
+    return {"x-scopes": [scope.value] if scope else [], "x-roles": [who]}

@@ -1,0 +1,220 @@
+"""Who the caller is, courses, assignments and questions."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+from pydantic import Field
+from starlette.concurrency import run_in_threadpool
+
+from grader.accounts.callers import Caller
+from grader.accounts.courses import make_run
+from grader.domain.roles import Role, Scope
+from grader.errors import MissingRole, MissingScope, NotFound, NotSignedIn, Refused, TooManyRequests
+from grader.grading.practice import MOST as MOST_PRACTICE
+from grader.grading.practice import practice_key_sets
+from grader.grading.requests import once
+from grader.grading.showing import (
+    Shown,
+    get_assignment,
+    list_assignments,
+    refuse_unopened,
+    show_question,
+    variant_of,
+)
+from grader.store.attempts import has_view
+from grader.store.courses import list_enrolments, list_runs
+from grader.store.database import Session
+from grader.web.access import AnyCaller, Reader, allows, caller_with, operator_with
+from grader.web.api import models as m
+from grader.web.api import views
+from grader.web.api.requests import KeyHeader, RequestDigest, request_key, respond
+from grader.web.intake import Body, StrictRoute
+from grader.web.openapi import responses
+from grader.web.service import ReceivedAt, ServiceDep
+
+router = APIRouter(route_class=StrictRoute, tags=["Courses"])
+
+Assignment = Annotated[str, Path(min_length=1, max_length=64, examples=["attention-exploration"])]
+Question = Annotated[str, Path(min_length=1, max_length=64, examples=["3b"])]
+CALLER = responses(NotSignedIn, MissingScope, TooManyRequests, 503)
+IN_COURSE = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
+
+
+@router.get("/me", responses=CALLER, openapi_extra=allows(None, "anybody signed in"))
+def get_me(caller: AnyCaller, service: ServiceDep) -> m.MeRead:
+    """Who the caller is, and what the token may do."""
+    person = caller.person
+    courses = []
+    if person is not None:
+        with service.database.read() as session:
+            courses = list_enrolments(session, person_id=person.id)
+    return m.MeRead(
+        id=caller.id,
+        login=person.login if person else None,
+        name=person.name if person else None,
+        is_operator=caller.is_operator,
+        scopes=sorted(scope.value for scope in caller.scopes),
+        courses=[views.enrolled_course(*each) for each in courses],
+    )
+
+
+@router.get("/courses", responses=CALLER, openapi_extra=allows(Scope.READ, "anybody signed in"))
+def get_courses(
+    caller: Annotated[Caller, Depends(caller_with(Scope.READ))], service: ServiceDep
+) -> list[m.CourseRead]:
+    """The course runs in which the caller takes part; for operators all of them."""
+    with service.database.read() as session:
+        if caller.is_operator:
+            return [views.course_read(run, Role.INSTRUCTOR) for run in list_runs(session)]
+        if caller.person is None:
+            runs = [run for run in list_runs(session) if run.id == caller.run_id]
+            return [views.course_read(run, Role.INSTRUCTOR) for run in runs]
+        enrolments = list_enrolments(session, person_id=caller.person.id)
+        return [views.enrolled_course(*each) for each in enrolments]
+
+
+class CourseCreate(Body):
+    """A new course run."""
+
+    id: str = Field(max_length=64, examples=["attention-2027"])
+    course: str = Field(max_length=64, examples=["attention"])
+    title: str = Field(min_length=1, max_length=200, examples=["Attention, 2027"])
+    time_zone: str = Field(default="UTC", max_length=64, examples=["Europe/Warsaw"])
+
+
+@router.post(
+    "/courses",
+    status_code=201,
+    response_model=m.CourseRead,
+    responses=CALLER | responses(MissingRole, Refused),
+    openapi_extra=allows(Scope.ROSTER, "operators"),
+)
+async def create_course(
+    body: CourseCreate,
+    caller: Annotated[Caller, Depends(operator_with(Scope.ROSTER))],
+    service: ServiceDep,
+    at: ReceivedAt,
+    digest: RequestDigest,
+    key: KeyHeader = None,
+) -> Response:
+    """Make a course run, with a secret of its own from which all draws come."""
+    answered = await service.writer.run(
+        lambda session: once(
+            session,
+            request_key(caller.id, key, digest),
+            at=at,
+            status=201,
+            do=lambda: views.course_read(
+                make_run(
+                    session,
+                    course_id=body.course,
+                    run_id=body.id,
+                    title=body.title,
+                    time_zone=body.time_zone,
+                    at=at,
+                    by=caller.id,
+                ),
+                Role.INSTRUCTOR,
+            ).model_dump_json(),
+        )
+    )
+    return respond(answered)
+
+
+@router.get(
+    "/courses/{course}",
+    responses=IN_COURSE,
+    openapi_extra=allows(Scope.READ, "participants"),
+)
+def get_course(place: Reader) -> m.CourseRead:
+    """A course run."""
+    return views.course_read(place.run, place.role)
+
+
+@router.get(
+    "/courses/{course}/assignments",
+    responses=IN_COURSE,
+    openapi_extra=allows(Scope.READ, "participants"),
+)
+def get_assignments(
+    place: Reader, service: ServiceDep, at: ReceivedAt
+) -> list[m.AssignmentSummary]:
+    """All assignments in force, with the caller's own points, by due date."""
+    with service.database.read() as session:
+        states = list_assignments(session, service.desk, place, at=at)
+        return [views.assignment_summary(state, at=at) for state in states]
+
+
+@router.get(
+    "/courses/{course}/assignments/{assignment}",
+    responses=IN_COURSE,
+    openapi_extra=allows(Scope.READ, "participants"),
+)
+def get_one_assignment(
+    assignment: Assignment, place: Reader, service: ServiceDep, at: ReceivedAt
+) -> m.AssignmentRead:
+    """An assignment: its parts, points, own score, attempts left, due date."""
+    with service.database.read() as session:
+        state = get_assignment(session, service.desk, place, assignment=assignment, at=at)
+        return views.assignment_read(state, at=at)
+
+
+@router.get(
+    "/courses/{course}/assignments/{assignment}/questions/{question}",
+    responses=IN_COURSE | responses(Refused),
+    openapi_extra=allows(Scope.READ, "participants"),
+)
+async def get_question(
+    assignment: Assignment,
+    question: Question,
+    place: Reader,
+    service: ServiceDep,
+    at: ReceivedAt,
+) -> m.QuestionRead:
+    """A question with the caller's own numbers, in full precision."""
+
+    def show(session: Session, *, keep: bool) -> Shown:
+        return show_question(
+            session, service.desk, place, assignment=assignment, question=question, at=at, keep=keep
+        )
+
+    def show_again() -> Shown | None:
+        """The question, if it was seen before, so that nothing need be written."""
+        with service.database.read() as session:
+            if place.enrolment is not None and not has_view(
+                session, part=(place.enrolment.id, assignment, question)
+            ):
+                return None
+            return show(session, keep=False)
+
+    shown = await run_in_threadpool(show_again)
+    if shown is None:
+        shown = await service.writer.run(lambda session: show(session, keep=True))
+    return views.question_read(shown, course=place.run.id, at=at)
+
+
+@router.get(
+    "/courses/{course}/assignments/{assignment}/questions/{question}/practice",
+    responses=IN_COURSE | responses(Refused),
+    openapi_extra=allows(Scope.READ, "participants"),
+)
+def get_practice(
+    assignment: Assignment,
+    question: Question,
+    place: Reader,
+    service: ServiceDep,
+    at: ReceivedAt,
+    count: Annotated[int, Query(ge=1, le=MOST_PRACTICE, description="How many.")] = 10,
+) -> m.PracticeRead:
+    """Practice key sets for the caller's own numbers; no grade ever rests on them."""
+    with service.database.read() as session:
+        state = get_assignment(session, service.desk, place, assignment=assignment, at=at)
+        rubric = state.published.rubric(question)
+        refuse_unopened(state, place, at=at)
+        variant = variant_of(session, service.desk, place, rubric, at=at, keep=False)
+        judge = service.desk.judge(session, run_id=place.run.id, rubric=rubric)
+    return m.PracticeRead(
+        question=rubric.id, count=count, key_sets=practice_key_sets(judge, variant, count=count)
+    )

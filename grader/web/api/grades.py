@@ -1,0 +1,348 @@
+"""Grades of everybody: the gradebook, statistics, overrides, scores from outside, extensions."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import AwareDatetime, Field
+
+from grader.domain.roles import Scope
+from grader.errors import (
+    MissingRole,
+    MissingScope,
+    NotFound,
+    NotSignedIn,
+    Outdated,
+    Refused,
+    ReusedKey,
+    TooManyRequests,
+    Unconditional,
+)
+from grader.feedback.parts import Part
+from grader.grading.deciding import OutsideScore, enter_scores, extend, override
+from grader.grading.gradebook import csv_lines, load_gradebook
+from grader.grading.requests import once
+from grader.grading.statistics import AssignmentStatistics, assignment_statistics
+from grader.store.courses import get_member, list_members
+from grader.store.database import Session
+from grader.store.decisions import list_external_scores, list_overrides
+from grader.store.grades import find_grades
+from grader.store.publications import list_extensions
+from grader.web.access import Decider, Overseer, allows
+from grader.web.api import models as m
+from grader.web.api import views
+from grader.web.api.courses import Assignment, Question
+from grader.web.api.requests import (
+    KeyHeader,
+    MatchHeader,
+    RequestDigest,
+    etag,
+    read_version,
+    request_key,
+    respond,
+)
+from grader.web.intake import Body, StrictRoute
+from grader.web.openapi import responses
+from grader.web.paging import Cursor, Limit, decode_cursor, encode_cursor, link_next
+from grader.web.service import ReceivedAt, Service, ServiceDep
+
+router = APIRouter(route_class=StrictRoute, tags=["Grades"])
+
+Student = Annotated[str, Path(min_length=1, max_length=200, examples=["ada"])]
+_ASSIGNMENT = "/courses/{course}/assignments/{assignment}"
+_GRADE = _ASSIGNMENT + "/questions/{question}/grades/{student}"
+_LOOKING = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
+_CSV = {"text/csv": {"schema": {"type": "string"}, "example": "login,name,section,3a,total\n"}}
+
+
+@router.get(
+    _ASSIGNMENT + "/grades",
+    response_model=m.GradebookRead,
+    responses={**_LOOKING, 200: {"description": "The gradebook.", "content": _CSV}},
+    openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
+)
+def get_grades(
+    request: Request,
+    assignment: Assignment,
+    place: Overseer,
+    service: ServiceDep,
+    response: Response,
+    format: Annotated[
+        Literal["json", "csv"] | None, Query(description="Instead of the Accept header.")
+    ] = None,
+    accept: Annotated[str, Header(include_in_schema=False)] = "",
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> m.GradebookRead | Response:
+    """Students × questions, totals, and the grade by the assignment's scale.
+
+    JSON comes in pages with a `Link` to the next one, CSV as a whole.
+    """
+    after = decode_cursor(cursor, str, str)
+    wants_csv = format == "csv" or (format is None and accept.startswith("text/csv"))
+    with service.database.read() as session:
+        book = load_gradebook(
+            session,
+            service.desk,
+            run_id=place.run.id,
+            assignment=assignment,
+            after=(str(after[0]), str(after[1])) if after else None,
+            limit=None if wants_csv else limit,
+        )
+    if wants_csv:
+        return StreamingResponse(
+            csv_lines(book),
+            media_type="text/csv; charset=utf-8",
+            headers={
+                "Content-Disposition": f'attachment; filename="{place.run.id}-{assignment}.csv"'
+            },
+        )
+    if book.has_more:
+        last = book.rows[-1].member
+        link_next(request, response, encode_cursor(last.login, last.enrolment.id))
+    return views.gradebook_read(book)
+
+
+@router.get(
+    _ASSIGNMENT + "/statistics",
+    responses=_LOOKING,
+    openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
+)
+def get_statistics(
+    assignment: Assignment, place: Overseer, service: ServiceDep
+) -> AssignmentStatistics:
+    """Difficulty, discrimination, attempts and time to solve, misconceptions."""
+    with service.database.read() as session:
+        return assignment_statistics(
+            session, service.desk, run_id=place.run.id, assignment=assignment
+        )
+
+
+@router.get(
+    _GRADE,
+    responses=_LOOKING,
+    openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
+)
+def get_grade(
+    assignment: Assignment,
+    question: Question,
+    student: Student,
+    place: Overseer,
+    service: ServiceDep,
+    response: Response,
+) -> m.GradeRead:
+    """A student's grade for a question, with what staff decided; its version is the ETag."""
+    with service.database.read() as session:
+        grade = _grade(
+            session, service, place.run.id, student, assignment=assignment, question=question
+        )
+    response.headers["ETag"] = etag(grade.version)
+    return grade
+
+
+def _grade(
+    session: Session, service: Service, run_id: str, student: str, *, assignment: str, question: str
+) -> m.GradeRead:
+    published = service.desk.in_force(session, run_id=run_id, assignment=assignment)
+    possible = published.rubric(question).form.points
+    member = get_member(session, run_id=run_id, login=student)
+    part = (member.enrolment.id, assignment, question)
+    return views.grade_read(
+        member.login,
+        question,
+        possible,
+        find_grades(session, parts=[part]).get(part),
+        list_overrides(session, parts=[part]),
+        list_external_scores(session, parts=[part]),
+    )
+
+
+class OverrideSent(Body):
+    """An override; without points it takes an earlier one back."""
+
+    points: Decimal | None = Field(examples=[7.5], max_digits=8, decimal_places=2, ge=0)
+    reason: str = Field(
+        min_length=1, max_length=2000, examples=["Regraded by hand: the idea holds."]
+    )
+
+
+@router.put(
+    _GRADE + "/override",
+    responses={**_LOOKING, **responses(Refused, Outdated, Unconditional)},
+    openapi_extra=allows(Scope.GRADES_WRITE, "instructors"),
+)
+async def put_override(
+    assignment: Assignment,
+    question: Question,
+    student: Student,
+    body: OverrideSent,
+    place: Decider,
+    service: ServiceDep,
+    at: ReceivedAt,
+    response: Response,
+    version: MatchHeader = None,
+) -> m.GradeRead:
+    """Set a student's score for a question, with a reason that the student sees."""
+    expected = read_version(version)
+
+    def change(session: Session) -> m.GradeRead:
+        member = get_member(session, run_id=place.run.id, login=student)
+        override(
+            session,
+            service.desk,
+            place,
+            member,
+            assignment=assignment,
+            question=question,
+            points=body.points,
+            reason=body.reason,
+            version=expected,
+            at=at,
+        )
+        return _grade(
+            session, service, place.run.id, student, assignment=assignment, question=question
+        )
+
+    grade = await service.writer.run(change)
+    response.headers["ETag"] = etag(grade.version)
+    return grade
+
+
+class ScoreSent(Body):
+    """A student's score from outside."""
+
+    student: str = Field(min_length=1, max_length=200, examples=["ada"])
+    points: Decimal = Field(examples=[27.5], max_digits=8, decimal_places=2, ge=0)
+
+
+class ScoresSent(Body):
+    """Scores from outside, all entered or none."""
+
+    source: str = Field(min_length=1, max_length=200, examples=["lab server"])
+    scores: list[ScoreSent] = Field(min_length=1, max_length=5000)
+
+
+class ScoresEntered(Part):
+    """How many scores were entered."""
+
+    entered: int
+
+
+@router.post(
+    _ASSIGNMENT + "/questions/{question}/external-scores",
+    status_code=201,
+    response_model=ScoresEntered,
+    responses={**_LOOKING, **responses(Refused, ReusedKey, 422)},
+    openapi_extra=allows(Scope.GRADES_WRITE, "instructors"),
+)
+async def create_scores(
+    assignment: Assignment,
+    question: Question,
+    body: ScoresSent,
+    place: Decider,
+    service: ServiceDep,
+    at: ReceivedAt,
+    digest: RequestDigest,
+    key: KeyHeader = None,
+) -> Response:
+    """Enter scores for a part that is graded elsewhere."""
+
+    def enter(session: Session) -> str:
+        grades = enter_scores(
+            session,
+            service.desk,
+            place,
+            assignment=assignment,
+            question=question,
+            scores=[OutsideScore(each.student, each.points) for each in body.scores],
+            source=body.source,
+            at=at,
+        )
+        return ScoresEntered(entered=len(grades)).model_dump_json()
+
+    answered = await service.writer.run(
+        lambda session: once(
+            session,
+            request_key(place.caller.id, key, digest),
+            at=at,
+            status=201,
+            do=lambda: enter(session),
+        )
+    )
+    return respond(answered)
+
+
+class ExtensionSent(Body):
+    """More time or more attempts for a student, instead of what was given before."""
+
+    student: str = Field(min_length=1, max_length=200, examples=["ada"])
+    due_at: AwareDatetime | None = Field(default=None, examples=["2026-12-08T22:59:59Z"])
+    extra_attempts: int = Field(default=0, ge=0, le=1000)
+    reason: str = Field(min_length=1, max_length=2000, examples=["Ill for a week."])
+
+
+@router.post(
+    _ASSIGNMENT + "/extensions",
+    status_code=201,
+    response_model=m.ExtensionRead,
+    responses={**_LOOKING, **responses(Refused, ReusedKey, 422)},
+    openapi_extra=allows(Scope.GRADES_WRITE, "instructors"),
+)
+async def create_extension(
+    assignment: Assignment,
+    body: ExtensionSent,
+    place: Decider,
+    service: ServiceDep,
+    at: ReceivedAt,
+    digest: RequestDigest,
+    key: KeyHeader = None,
+) -> Response:
+    """Give a student more time or more attempts."""
+
+    def give(session: Session) -> str:
+        member = get_member(session, run_id=place.run.id, login=body.student)
+        line = extend(
+            session,
+            service.desk,
+            place,
+            member,
+            assignment=assignment,
+            due_at=body.due_at,
+            extra_attempts=body.extra_attempts,
+            reason=body.reason,
+            at=at,
+        )
+        return views.extension_read(line, member.login).model_dump_json()
+
+    answered = await service.writer.run(
+        lambda session: once(
+            session,
+            request_key(place.caller.id, key, digest),
+            at=at,
+            status=201,
+            do=lambda: give(session),
+        )
+    )
+    return respond(answered)
+
+
+@router.get(
+    _ASSIGNMENT + "/extensions",
+    responses=_LOOKING,
+    openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
+)
+def get_extensions(
+    assignment: Assignment, place: Overseer, service: ServiceDep
+) -> list[m.ExtensionRead]:
+    """All extensions of an assignment, the newest first; the newest of a student holds."""
+    with service.database.read() as session:
+        service.desk.in_force(session, run_id=place.run.id, assignment=assignment)
+        logins = {
+            each.enrolment.id: each.login
+            for each in list_members(session, run_id=place.run.id, with_left=True)
+        }
+        lines = list_extensions(session, run_id=place.run.id, assignment=assignment)
+    return [views.extension_read(each, logins[each.enrolment_id]) for each in lines]

@@ -1,0 +1,80 @@
+"""Judging without storing, for staff and their programs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from pydantic import Field
+
+from grader.accounts.callers import Caller, enter
+from grader.domain.roles import Role, Scope
+from grader.errors import (
+    AnswerRefused,
+    MissingRole,
+    MissingScope,
+    NotFound,
+    NotSignedIn,
+    TooManyRequests,
+)
+from grader.feedback.report import Report
+from grader.grading.judging import judge_once
+from grader.web.access import (
+    allows,
+    caller_with,
+)
+from grader.web.intake import Body, StrictRoute
+from grader.web.openapi import responses
+from grader.web.service import ServiceDep
+
+router = APIRouter(route_class=StrictRoute, tags=["Judging"])
+
+_LOOKING = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
+
+
+class JudgeSent(Body):
+    """An answer to be judged for any variant."""
+
+    course: str = Field(min_length=1, max_length=64, examples=["attention-2026"])
+    question: str = Field(
+        pattern=r"^[^/]{1,64}/[^/]{1,64}$",
+        description="Assignment and question.",
+        examples=["attention-exploration/3b"],
+    )
+    variant: str = Field(
+        min_length=1,
+        max_length=64,
+        pattern=r"^[^/\x00-\x1f]+$",
+        description="A name of your own, or a student's enrolment.",
+        examples=["try-1"],
+    )
+    answer: Any = Field(examples=[{"q": "40 (k_a + k_b)"}])
+    uses: Any = Field(
+        default=None, description="The earlier part's answer, where the question builds on one."
+    )
+
+
+@router.post(
+    "/grade",
+    responses={**_LOOKING, **responses(AnswerRefused, 422)},
+    openapi_extra=allows(Scope.JUDGE, "assistants and instructors"),
+)
+def judge_answer(
+    body: JudgeSent,
+    caller: Annotated[Caller, Depends(caller_with(Scope.JUDGE, budget="submit"))],
+    service: ServiceDep,
+) -> Report:
+    """Judge an answer for any variant; nothing is stored."""
+    assignment, _, question = body.question.partition("/")
+    with service.database.read() as session:
+        enter(session, caller, run_id=body.course).need(Role.ASSISTANT)
+        return judge_once(
+            session,
+            service.desk,
+            run_id=body.course,
+            assignment=assignment,
+            question=question,
+            variant=body.variant,
+            sent=body.answer,
+            uses=body.uses,
+        )

@@ -1,0 +1,133 @@
+"""Publications: putting rubrics and dates in force."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+from pydantic import AwareDatetime, Field
+from starlette.concurrency import run_in_threadpool
+
+from grader.domain.roles import Scope
+from grader.errors import (
+    MissingRole,
+    MissingScope,
+    NotFound,
+    NotSignedIn,
+    Refused,
+    ReusedKey,
+    RubricErrors,
+    TooManyRequests,
+)
+from grader.grading.publishing import publish
+from grader.grading.requests import once
+from grader.rubric.catalog import read_assignment
+from grader.store.database import Session
+from grader.store.publications import list_publications, list_versions
+from grader.web.access import (
+    Overseer,
+    Publisher,
+    allows,
+)
+from grader.web.api import models as m
+from grader.web.api import views
+from grader.web.api.courses import Assignment
+from grader.web.api.requests import (
+    KeyHeader,
+    RequestDigest,
+    request_key,
+    respond,
+)
+from grader.web.intake import Body, StrictRoute
+from grader.web.openapi import responses
+from grader.web.service import ReceivedAt, ServiceDep
+
+router = APIRouter(route_class=StrictRoute, tags=["Publishing"])
+
+_ASSIGNMENT = "/courses/{course}/assignments/{assignment}"
+_LOOKING = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
+
+
+class PublicationSent(Body):
+    """The files of an assignment, as their authors wrote them."""
+
+    form: str = Field(
+        max_length=200_000,
+        description="The text of assignment.yaml.",
+        examples=["id: warm-up\ntitle: Warm-up\nquestions: [thirds]\n"],
+    )
+    rubrics: dict[str, str] = Field(
+        description="The text of each question's file, by question.",
+        examples=[{"thirds": "id: thirds\n…"}],
+        max_length=200,
+    )
+    opens_at: AwareDatetime | None = Field(
+        default=None, description="Instead of the date in the file."
+    )
+    due_at: AwareDatetime | None = Field(
+        default=None,
+        description="Instead of the date in the file.",
+        examples=["2026-12-01T22:59:59Z"],
+    )
+    note: str = Field(default="", max_length=2000, examples=["A clearer prompt."])
+
+
+@router.post(
+    _ASSIGNMENT + "/publications",
+    status_code=201,
+    response_model=m.PublicationRead,
+    responses={**_LOOKING, **responses(Refused, ReusedKey, RubricErrors, 422)},
+    openapi_extra=allows(Scope.PUBLISH, "instructors"),
+)
+async def create_publication(
+    assignment: Assignment,
+    body: PublicationSent,
+    place: Publisher,
+    service: ServiceDep,
+    at: ReceivedAt,
+    digest: RequestDigest,
+    key: KeyHeader = None,
+) -> Response:
+    """Put an assignment's rubrics and dates in force; attempts keep their verdicts."""
+    read = await run_in_threadpool(read_assignment, assignment, body.form, body.rubrics)
+
+    def do(session: Session) -> str:
+        line = publish(
+            session,
+            service.desk,
+            run=place.run,
+            assignment=read,
+            opens_at=body.opens_at or read.form.opens_at(),
+            due_at=body.due_at or read.form.due_at(),
+            note=body.note,
+            at=at,
+            by=place.caller.id,
+        )
+        versions = list_versions(session, publication_ids=[line.id])
+        return views.publication_read(line, versions.get(line.id, {})).model_dump_json()
+
+    answered = await service.writer.run(
+        lambda session: once(
+            session,
+            request_key(place.caller.id, key, digest),
+            at=at,
+            status=201,
+            do=lambda: do(session),
+        )
+    )
+    return respond(answered)
+
+
+@router.get(
+    _ASSIGNMENT + "/publications",
+    responses=_LOOKING,
+    openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
+)
+def get_publications(
+    assignment: Assignment, place: Overseer, service: ServiceDep
+) -> list[m.PublicationRead]:
+    """What was put in force, the newest first."""
+    with service.database.read() as session:
+        lines = list_publications(session, run_id=place.run.id, assignment=assignment)
+        if not lines:
+            raise NotFound
+        versions = list_versions(session, publication_ids=[each.id for each in lines])
+    return [views.publication_read(each, versions.get(each.id, {})) for each in lines]

@@ -1,0 +1,150 @@
+"""Reviews: what waits for a person, and a person's word on it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import Field
+
+from grader.domain.roles import Scope
+from grader.errors import (
+    MissingRole,
+    MissingScope,
+    NotFound,
+    NotSignedIn,
+    Outdated,
+    Refused,
+    ReusedKey,
+    TooManyRequests,
+)
+from grader.grading.requests import once
+from grader.grading.reviewing import list_waiting, review, review_version
+from grader.store.database import Session
+from grader.web.access import (
+    Overseer,
+    Reviewer,
+    allows,
+)
+from grader.web.api import models as m
+from grader.web.api import views
+from grader.web.api.attempts import AttemptId
+from grader.web.api.courses import Assignment
+from grader.web.api.requests import (
+    KeyHeader,
+    MatchHeader,
+    RequestDigest,
+    etag,
+    parse_version,
+    request_key,
+    respond,
+)
+from grader.web.intake import Body, StrictRoute
+from grader.web.openapi import responses
+from grader.web.paging import Cursor, Limit, decode_cursor, encode_cursor, link_next
+from grader.web.service import ReceivedAt, ServiceDep
+
+router = APIRouter(route_class=StrictRoute, tags=["Reviews"])
+
+_ASSIGNMENT = "/courses/{course}/assignments/{assignment}"
+_LOOKING = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
+
+
+@router.get(
+    _ASSIGNMENT + "/reviews",
+    responses=_LOOKING,
+    openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
+)
+def get_reviews(
+    request: Request,
+    response: Response,
+    assignment: Assignment,
+    place: Overseer,
+    service: ServiceDep,
+    question: Annotated[str | None, Query(max_length=64, description="Only this one.")] = None,
+    done: Annotated[bool, Query(description="What was reviewed, not what waits.")] = False,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> list[m.WaitingRead]:
+    """What waits for a person, question by question, in an order that favours nobody."""
+    after = decode_cursor(cursor, str, str)
+    with service.database.read() as session:
+        waiting = list_waiting(
+            session, service.desk, place, assignment=assignment, question=question
+        )
+    wanted = [each for each in waiting if (each.review is not None) == done]
+    if after is not None:
+        places = [(each.attempt.id, each.criterion) for each in waiting]
+        last = (str(after[0]), str(after[1]))
+        seen = set(places[: places.index(last) + 1]) if last in places else set()
+        wanted = [each for each in wanted if (each.attempt.id, each.criterion) not in seen]
+    page = wanted[:limit]
+    if len(wanted) > limit:
+        link_next(request, response, encode_cursor(page[-1].attempt.id, page[-1].criterion))
+    return [views.waiting_read(each) for each in page]
+
+
+class ReviewSent(Body):
+    """A review: the rubric's items that hold, or points."""
+
+    criterion: str = Field(min_length=1, max_length=64, examples=["explanation"])
+    items: list[int] | None = Field(
+        default=None, max_length=100, examples=[[0, 1]], description="Counted from zero."
+    )
+    points: Decimal | None = Field(default=None, ge=0, max_digits=8, decimal_places=2)
+    comment: str = Field(default="", max_length=10_000, examples=["Well said."])
+
+
+@router.post(
+    "/courses/{course}/attempts/{attempt_id}/reviews",
+    status_code=201,
+    response_model=m.ReviewDone,
+    responses={**_LOOKING, **responses(Refused, ReusedKey, Outdated, 422)},
+    openapi_extra=allows(Scope.GRADES_WRITE, "assistants and instructors"),
+)
+async def create_review(
+    attempt_id: AttemptId,
+    body: ReviewSent,
+    place: Reviewer,
+    service: ServiceDep,
+    at: ReceivedAt,
+    digest: RequestDigest,
+    key: KeyHeader = None,
+    version: MatchHeader = None,
+) -> Response:
+    """Review a written part of an attempt, or what the engine could not decide."""
+    expected = None if version is None else parse_version(version)
+
+    def do(session: Session) -> str:
+        line, grade = review(
+            session,
+            service.desk,
+            place,
+            attempt_id=attempt_id,
+            criterion=body.criterion,
+            items=body.items,
+            points=body.points,
+            comment=body.comment,
+            version=expected,
+            at=at,
+        )
+        return m.ReviewDone(
+            attempt=line.attempt_id,
+            criterion=line.criterion,
+            points=line.points,
+            version=review_version(line),
+            grade=grade.points,
+        ).model_dump_json()
+
+    answered = await service.writer.run(
+        lambda session: once(
+            session,
+            request_key(place.caller.id, key, digest),
+            at=at,
+            status=201,
+            do=lambda: do(session),
+        )
+    )
+    done = m.ReviewDone.model_validate_json(answered.body)
+    return respond(answered, {"ETag": etag(done.version)})

@@ -1,0 +1,245 @@
+"""Who takes part: the roster, its import with a preview, and sign-in links."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import Field
+
+from grader.accounts.roster_plans import RosterPlan, plan_roster
+from grader.accounts.rosters import apply_roster, leave, read_roster
+from grader.accounts.signing_in import LINK_LASTS, make_sign_in_link
+from grader.domain.roles import Role, Scope
+from grader.errors import (
+    MissingRole,
+    MissingScope,
+    NotFound,
+    NotSignedIn,
+    Refused,
+    ReusedKey,
+    TooManyRequests,
+)
+from grader.feedback.parts import Part
+from grader.grading.requests import once
+from grader.store.courses import Member, get_member, list_members
+from grader.store.database import Session
+from grader.store.people import get_person
+from grader.web.access import Registrar, allows
+from grader.web.api.requests import KeyHeader, RequestDigest, request_key, respond
+from grader.web.intake import Body, StrictRoute
+from grader.web.openapi import responses
+from grader.web.paging import Cursor, Limit, decode_cursor, encode_cursor, link_next
+from grader.web.service import ReceivedAt, ServiceDep
+
+router = APIRouter(route_class=StrictRoute, tags=["Roster"])
+
+MOST_CHARACTERS = 900_000
+_LOOKING = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
+_Login = Annotated[str, Path(min_length=1, max_length=200, examples=["ada"])]
+
+
+class MemberRead(Part):
+    """Somebody who takes part."""
+
+    enrolment: str
+    login: str = Field(examples=["ada"])
+    name: str
+    email: str | None
+    role: Role
+    section: str
+
+
+def _member_read(member: Member) -> MemberRead:
+    return MemberRead(
+        enrolment=member.enrolment.id,
+        login=member.login,
+        name=member.name,
+        email=member.email,
+        role=member.enrolment.role,
+        section=member.enrolment.section,
+    )
+
+
+@router.get(
+    "/courses/{course}/people",
+    responses=_LOOKING,
+    openapi_extra=allows(Scope.ROSTER, "instructors"),
+)
+def get_people(
+    request: Request,
+    response: Response,
+    place: Registrar,
+    service: ServiceDep,
+    role: Annotated[Role | None, Query(description="Only these.")] = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> list[MemberRead]:
+    """Who takes part, by login."""
+    after = decode_cursor(cursor, str, str)
+    with service.database.read() as session:
+        members = list_members(
+            session,
+            run_id=place.run.id,
+            role=role,
+            after=(str(after[0]), str(after[1])) if after else None,
+            limit=limit + 1,
+        )
+    if len(members) > limit:
+        last = members[limit - 1]
+        link_next(request, response, encode_cursor(last.login, last.enrolment.id))
+    return [_member_read(each) for each in members[:limit]]
+
+
+class RosterSent(Body):
+    """A roster as CSV text."""
+
+    csv: str = Field(
+        max_length=MOST_CHARACTERS,
+        description="With a heading: login, name, and if wanted email, role, section.",
+        examples=["login,name,role\nada,Ada Lovelace,student\n"],
+    )
+    is_complete: bool = Field(default=False, description="Students who are not on it leave.")
+
+
+class ChangeRead(Part):
+    """What happens to one person."""
+
+    kind: str = Field(examples=["new"])
+    login: str
+    name: str
+    role: Role
+    section: str
+    differences: dict[str, tuple[str, str]] = Field(description="What was and what will be.")
+    kept: tuple[str, ...] = Field(description="What the roster says otherwise and what stays.")
+
+
+class PlanRead(Part):
+    """What a roster changes; people for whom everything stays are only counted."""
+
+    counts: dict[str, int]
+    changes: list[ChangeRead]
+
+
+def _plan_read(plan: RosterPlan) -> PlanRead:
+    return PlanRead(
+        counts={kind.value: count for kind, count in plan.counts.items()},
+        changes=[
+            ChangeRead(
+                kind=each.kind.value,
+                login=each.login,
+                name=each.name,
+                role=each.role,
+                section=each.section,
+                differences={each.field: (each.before, each.after) for each in each.differences},
+                kept=each.kept,
+            )
+            for each in plan.changes
+            if each.kind.value != "unchanged" or each.kept
+        ],
+    )
+
+
+@router.post(
+    "/courses/{course}/roster/preview",
+    responses=_LOOKING,
+    openapi_extra=allows(Scope.ROSTER, "instructors"),
+)
+def preview_roster(body: RosterSent, place: Registrar, service: ServiceDep) -> PlanRead:
+    """What a roster would change; nothing is changed."""
+    roster = read_roster(body.csv)
+    with service.database.read() as session:
+        return _plan_read(plan_roster(session, place, roster, is_complete=body.is_complete))
+
+
+@router.post(
+    "/courses/{course}/roster",
+    status_code=201,
+    response_model=PlanRead,
+    responses={**_LOOKING, **responses(Refused, ReusedKey, 422)},
+    openapi_extra=allows(Scope.ROSTER, "instructors"),
+)
+async def import_roster(
+    body: RosterSent,
+    place: Registrar,
+    service: ServiceDep,
+    at: ReceivedAt,
+    digest: RequestDigest,
+    key: KeyHeader = None,
+) -> Response:
+    """Import a roster: accounts are made, people enrolled, roles and sections changed."""
+    roster = read_roster(body.csv)
+
+    def do(session: Session) -> str:
+        plan = plan_roster(session, place, roster, is_complete=body.is_complete)
+        apply_roster(session, place, plan, at=at, by=place.caller.id)
+        return _plan_read(plan).model_dump_json()
+
+    answered = await service.writer.run(
+        lambda session: once(
+            session,
+            request_key(place.caller.id, key, digest),
+            at=at,
+            status=201,
+            do=lambda: do(session),
+        )
+    )
+    return respond(answered)
+
+
+@router.delete(
+    "/courses/{course}/people/{login}",
+    status_code=204,
+    responses={**_LOOKING, **responses(Refused)},
+    openapi_extra=allows(Scope.ROSTER, "instructors"),
+)
+async def remove_member(
+    login: _Login, place: Registrar, service: ServiceDep, at: ReceivedAt
+) -> None:
+    """Note that somebody takes part no longer; nothing is deleted."""
+
+    def do(session: Session) -> None:
+        member = get_member(session, run_id=place.run.id, login=login)
+        leave(session, place, member, at=at, by=place.caller.id)
+
+    await service.writer.run(do)
+
+
+class LinkMade(Part):
+    """A link that signs in once."""
+
+    login: str
+    url: str = Field(examples=["https://grader.example.edu/sign-in/8pTzq"])
+    expires_at: datetime
+
+
+@router.post(
+    "/courses/{course}/people/{login}/sign-in-links",
+    status_code=201,
+    responses={**_LOOKING, **responses(Refused)},
+    openapi_extra=allows(Scope.ROSTER, "instructors"),
+)
+async def create_link(
+    login: _Login, place: Registrar, service: ServiceDep, at: ReceivedAt
+) -> LinkMade:
+    """Make a link with which a student or assistant signs in once, to be sent by mail."""
+
+    def do(session: Session) -> LinkMade:
+        member = get_member(session, run_id=place.run.id, login=login)
+        person = get_person(session, person_id=member.enrolment.person_id)
+        # Otherwise an instructor could become another instructor, or an operator.
+        is_equal = member.enrolment.role.rank >= place.role.rank
+        if person.is_operator or (is_equal and not place.caller.is_operator):
+            raise Refused(
+                "Links are made for students and assistants; an operator makes others.",
+                code="link.not_allowed",
+            )
+        code = make_sign_in_link(session, person, at=at, by=place.caller.id, run_id=place.run.id)
+        return LinkMade(
+            login=member.login,
+            url=f"{service.base_url}/sign-in/{code}",
+            expires_at=at + LINK_LASTS,
+        )
+
+    return await service.writer.run(do)

@@ -1,0 +1,158 @@
+"""Signing in and out by a browser, and the public keys of receipts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from fastapi import APIRouter, Request, Response
+from pydantic import Field
+from starlette.concurrency import run_in_threadpool
+
+from grader.accounts.callers import recognise_session
+from grader.accounts.signing_in import (
+    LONGEST_PASSWORD,
+    SignedIn,
+    check_password,
+    csrf_token,
+    open_session,
+    sign_in_by_link,
+    sign_out,
+)
+from grader.errors import NotSignedIn, TooManyRequests
+from grader.feedback.parts import Part
+from grader.grading.receipts import SigningKey
+from grader.store.keys import list_signing_keys
+from grader.web.access import (
+    allows,
+    cookie_name,
+    refuse_foreign_origin,
+    refuse_forged,
+    session_secret,
+)
+from grader.web.api.models import KeyRead
+from grader.web.intake import Body, StrictRoute
+from grader.web.openapi import responses
+from grader.web.service import ReceivedAt, Service, ServiceDep
+
+router = APIRouter(route_class=StrictRoute, tags=["Signing in"])
+
+
+class SignIn(Body):
+    """A one-time code from a link, or a login with its password."""
+
+    code: str | None = Field(default=None, max_length=200, examples=["8pTzq"])
+    login: str | None = Field(default=None, max_length=200)
+    password: str | None = Field(default=None, max_length=LONGEST_PASSWORD)
+
+
+class SessionRead(Part):
+    """A browser's session; changes send the CSRF token in X-CSRF-Token."""
+
+    login: str
+    name: str
+    csrf_token: str
+    expires_at: datetime | None = None
+
+
+@router.post(
+    "/session",
+    status_code=201,
+    responses=responses(NotSignedIn, TooManyRequests, 403, 422, 503),
+    openapi_extra=allows(None, "anybody"),
+)
+async def create_session(
+    request: Request, response: Response, body: SignIn, service: ServiceDep, at: ReceivedAt
+) -> SessionRead:
+    """Sign a browser in, by a one-time code or by a password."""
+    refuse_foreign_origin(request)
+    spend_sign_in(request, service)
+    if body.code is not None:
+        signed_in = await by_link(service, body.code, at=at)
+    else:
+        signed_in = await by_password(service, body.login or "", body.password or "", at=at)
+    set_cookie(response, service, signed_in)
+    return SessionRead(
+        login=signed_in.person.login,
+        name=signed_in.person.name,
+        csrf_token=csrf_token(signed_in.secret),
+        expires_at=signed_in.expires_at,
+    )
+
+
+def spend_sign_in(request: Request, service: Service) -> None:
+    """Let an address try only so often, so that nobody can guess passwords."""
+    address = request.client.host if request.client else "unknown"
+    service.budgets.spend("sign_in", address)
+
+
+async def by_link(service: Service, code: str, *, at: datetime) -> SignedIn:
+    """Sign in by a one-time code."""
+    return await service.writer.run(lambda session: sign_in_by_link(session, code, at=at))
+
+
+async def by_password(service: Service, login: str, password: str, *, at: datetime) -> SignedIn:
+    """Sign in by a password, which takes a while to check."""
+
+    def check() -> str:
+        with service.database.read() as session:
+            return check_password(session, login=login, password=password)
+
+    person_id = await run_in_threadpool(check)
+    return await service.writer.run(
+        lambda session: open_session(session, person_id=person_id, at=at)
+    )
+
+
+def set_cookie(response: Response, service: Service, signed_in: SignedIn) -> None:
+    """Let the browser hold the session; no script and no other site can use it."""
+    response.set_cookie(
+        cookie_name(service),
+        signed_in.secret,
+        expires=signed_in.expires_at,
+        path="/",
+        httponly=True,
+        samesite="lax",
+        secure=service.is_https,
+    )
+
+
+@router.get(
+    "/session",
+    responses=responses(NotSignedIn, 503),
+    openapi_extra=allows(None, "anybody signed in by a browser"),
+)
+def get_session(request: Request, service: ServiceDep, at: ReceivedAt) -> SessionRead:
+    """Who is signed in by this browser, with the token that changes must carry."""
+    secret = session_secret(request)
+    if secret is None:
+        raise NotSignedIn
+    with service.database.read() as session:
+        caller = recognise_session(session, secret, at=at)
+    person = caller.need_person()
+    return SessionRead(login=person.login, name=person.name, csrf_token=csrf_token(secret))
+
+
+@router.delete(
+    "/session",
+    status_code=204,
+    responses=responses(NotSignedIn, 403, 503),
+    openapi_extra=allows(None, "anybody signed in by a browser"),
+)
+async def delete_session(
+    request: Request, response: Response, service: ServiceDep, at: ReceivedAt
+) -> None:
+    """Sign this browser out."""
+    secret = session_secret(request)
+    if secret is None:
+        raise NotSignedIn
+    refuse_forged(request, secret, request.headers.get("X-CSRF-Token", ""))
+    await service.writer.run(lambda session: sign_out(session, secret, at=at))
+    response.delete_cookie(cookie_name(service), path="/")
+
+
+@router.get("/keys", responses=responses(503), openapi_extra=allows(None, "anybody"))
+def get_keys(service: ServiceDep) -> list[KeyRead]:
+    """The public keys with which receipts are signed, the newest first."""
+    with service.database.read() as session:
+        keys = [SigningKey.from_bytes(each) for each in list_signing_keys(session).values()]
+    return [KeyRead(id=each.id, public=each.public) for each in keys]

@@ -1,0 +1,143 @@
+"""Tokens: of oneself, and of services in a course."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path
+from pydantic import Field
+
+from grader.accounts.callers import Caller
+from grader.accounts.tokens import (
+    make_own_token,
+    make_service_token,
+    revoke_own_token,
+    revoke_service_token,
+)
+from grader.domain.roles import Scope
+from grader.errors import (
+    MissingRole,
+    MissingScope,
+    NotFound,
+    NotSignedIn,
+    TooManyRequests,
+)
+from grader.store.tokens import list_tokens
+from grader.web.access import (
+    TokenMaker,
+    allows,
+    caller_with,
+)
+from grader.web.api import models as m
+from grader.web.api import views
+from grader.web.intake import Body, StrictRoute
+from grader.web.openapi import responses
+from grader.web.service import ReceivedAt, ServiceDep
+
+router = APIRouter(route_class=StrictRoute, tags=["Tokens"])
+
+_LOOKING = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
+TokenId = Annotated[
+    str, Path(min_length=1, max_length=40, examples=["tok_01m7hf69p8faa3attd7ssr05mg"])
+]
+
+
+class TokenSent(Body):
+    """A new token."""
+
+    label: str = Field(min_length=1, max_length=200, examples=["gradebook sync"])
+    scopes: list[Scope] = Field(min_length=1, max_length=20, examples=[["grades:read"]])
+    days: int = Field(default=90, ge=1, le=400)
+
+
+@router.post(
+    "/courses/{course}/tokens",
+    status_code=201,
+    responses=_LOOKING,
+    openapi_extra=allows(Scope.TOKENS, "instructors"),
+)
+async def create_service_token(
+    body: TokenSent, place: TokenMaker, service: ServiceDep, at: ReceivedAt
+) -> m.TokenMade:
+    """Make a token for a service of this course; it is told this once."""
+    token = await service.writer.run(
+        lambda session: make_service_token(
+            session, place, label=body.label, scopes=body.scopes, days=body.days, at=at
+        )
+    )
+    return views.token_made(token.line, token.secret)
+
+
+@router.get(
+    "/courses/{course}/tokens",
+    responses=_LOOKING,
+    openapi_extra=allows(Scope.TOKENS, "instructors"),
+)
+def get_service_tokens(place: TokenMaker, service: ServiceDep) -> list[m.TokenRead]:
+    """The tokens of services of this course."""
+    with service.database.read() as session:
+        lines = list_tokens(session, run_id=place.run.id)
+    return [views.token_read(line) for line in lines]
+
+
+@router.delete(
+    "/courses/{course}/tokens/{token_id}",
+    status_code=204,
+    responses=_LOOKING,
+    openapi_extra=allows(Scope.TOKENS, "instructors"),
+)
+async def delete_service_token(
+    token_id: TokenId, place: TokenMaker, service: ServiceDep, at: ReceivedAt
+) -> None:
+    """Revoke a token; from now on it is refused."""
+    await service.writer.run(
+        lambda session: revoke_service_token(session, place, token_id=token_id, at=at)
+    )
+
+
+_Owner = Annotated[Caller, Depends(caller_with(Scope.TOKENS))]
+
+
+@router.post(
+    "/tokens",
+    status_code=201,
+    responses=responses(NotSignedIn, MissingScope, MissingRole, TooManyRequests, 422, 503),
+    openapi_extra=allows(Scope.TOKENS, "any person"),
+)
+async def create_token(
+    body: TokenSent, caller: _Owner, service: ServiceDep, at: ReceivedAt
+) -> m.TokenMade:
+    """Make a token for oneself; it is told this once and gives no more than one has."""
+    token = await service.writer.run(
+        lambda session: make_own_token(
+            session, caller, label=body.label, scopes=body.scopes, days=body.days, at=at
+        )
+    )
+    return views.token_made(token.line, token.secret)
+
+
+@router.get(
+    "/tokens",
+    responses=responses(NotSignedIn, MissingScope, MissingRole, TooManyRequests, 503),
+    openapi_extra=allows(Scope.TOKENS, "any person"),
+)
+def get_tokens(caller: _Owner, service: ServiceDep) -> list[m.TokenRead]:
+    """One's own tokens."""
+    person = caller.need_person()
+    with service.database.read() as session:
+        return [views.token_read(line) for line in list_tokens(session, person_id=person.id)]
+
+
+@router.delete(
+    "/tokens/{token_id}",
+    status_code=204,
+    responses=_LOOKING,
+    openapi_extra=allows(Scope.TOKENS, "any person"),
+)
+async def delete_token(
+    token_id: TokenId, caller: _Owner, service: ServiceDep, at: ReceivedAt
+) -> None:
+    """Revoke one of one's own tokens; from now on it is refused."""
+    await service.writer.run(
+        lambda session: revoke_own_token(session, caller, token_id=token_id, at=at)
+    )

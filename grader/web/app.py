@@ -1,0 +1,103 @@
+"""The app: every route and everything around them, for a service that is put together already."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio.to_thread
+from fastapi import APIRouter, FastAPI
+from fastapi.responses import RedirectResponse
+
+from grader import __version__
+from grader.web import health
+from grader.web.api import (
+    attempts,
+    audit,
+    courses,
+    grades,
+    judging,
+    publications,
+    reviews,
+    roster,
+    session,
+    tokens,
+)
+from grader.web.frame import install_frame
+from grader.web.intake import Caps, install_intake
+from grader.web.manual import install_manual
+from grader.web.openapi import install_openapi
+from grader.web.pages import sign_in
+from grader.web.problems import install_problems
+from grader.web.service import Service
+
+# More threads only wait for each other, above all on SQLite.
+_READERS = 4
+
+_DESCRIPTION = """\
+Homework whose answers are vectors, matrices and formulas, graded by what they do.
+
+Send `Authorization: Bearer TOKEN`. Errors are problem+json (RFC 9457) with a stable `code`, and in
+`errors` a JSON pointer to every place that needs a change. A wrong answer is not an error; one that
+cannot be read is, and uses no attempt.
+"""
+
+
+def make_app(service: Service, caps: Caps | None = None) -> FastAPI:
+    """The app of a service; it starts and stops the service's writer."""
+
+    @asynccontextmanager
+    async def run(app: FastAPI) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = _READERS
+        service.writer.start()
+        yield
+        service.writer.stop()
+        service.database.close()
+
+    app = FastAPI(
+        title="Keyset",
+        version=__version__,
+        description=_DESCRIPTION,
+        lifespan=run,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        # Problems are described by us, route by route.
+        separate_input_output_schemas=False,
+    )
+    app.state.service = service
+    install_problems(app)
+    install_intake(app, caps)
+    app.include_router(_api())
+    app.include_router(health.router)
+    app.include_router(sign_in.router)
+    _install_start(app)
+    install_openapi(app)
+    install_manual(app)
+    install_frame(app, clock=service.clock, logs=service.logs, metrics=service.metrics)
+    return app
+
+
+def _api() -> APIRouter:
+    api = APIRouter(prefix="/api/v1")
+    for module in (
+        session,
+        courses,
+        attempts,
+        grades,
+        reviews,
+        publications,
+        roster,
+        tokens,
+        judging,
+        audit,
+    ):
+        api.include_router(module.router)
+    return api
+
+
+def _install_start(app: FastAPI) -> None:
+    @app.get("/", include_in_schema=False)
+    async def get_start() -> RedirectResponse:
+        """To the manual, until there are pages."""
+        return RedirectResponse("/docs")

@@ -1,0 +1,130 @@
+"""How often one caller may call: a bucket of tokens for each caller and budget, in memory.
+
+Buckets live in one process; several processes give a caller as many budgets. That is enough to keep
+one caller from starving the others, which is all they are for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+
+from grader.errors import TooManyRequests
+
+_EPSILON = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A budget: so many calls in a minute, and so many at once after a rest."""
+
+    per_minute: float
+    burst: int
+
+    def __post_init__(self) -> None:
+        if self.per_minute <= 0 or self.burst < 1:
+            raise ValueError("A budget lets at least one call through.")
+
+    @property
+    def per_second(self) -> float:
+        """How fast the bucket fills."""
+        return self.per_minute / 60
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is left of a budget after a call."""
+
+    budget: str
+    rule: Rule
+    calls: int
+    full_in_seconds: int
+
+    def headers(self) -> dict[str, str]:
+        """The headers that tell it (draft-ietf-httpapi-ratelimit-headers-10)."""
+        window = math.ceil(self.rule.burst / self.rule.per_second)
+        return {
+            "RateLimit-Policy": f'"{self.budget}";q={self.rule.burst};w={window}',
+            "RateLimit": f'"{self.budget}";r={self.calls};t={self.full_in_seconds}',
+        }
+
+
+@dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    filled_at: float
+
+
+class Budgets:
+    """The budgets of all callers; safe to use from several threads.
+
+    Parameters
+    ----------
+    rules
+        By the budget's name, such as ``read``, ``submit`` and ``sign_in``.
+    monotonic
+        A clock in seconds that never goes back.
+    most_callers
+        How many buckets are remembered; the one that rested longest is forgotten first, and a
+        bucket that is forgotten is full again.
+    """
+
+    def __init__(
+        self,
+        rules: Mapping[str, Rule],
+        monotonic: Callable[[], float],
+        *,
+        most_callers: int = 50_000,
+    ) -> None:
+        self._rules = dict(rules)
+        self._monotonic = monotonic
+        self._most = most_callers
+        self._buckets: OrderedDict[tuple[str, str], _Bucket] = OrderedDict()
+        self._lock = Lock()
+
+    def spend(self, budget: str, caller: str) -> Left:
+        """Take one call from a caller's budget.
+
+        Raises
+        ------
+        TooManyRequests
+            With the whole seconds after which one more call is possible; nothing was taken.
+        """
+        rule = self._rules[budget]
+        with self._lock:
+            bucket = self._bucket(budget, caller, rule)
+            if bucket.tokens < 1 - _EPSILON:
+                missing = (1 - bucket.tokens) / rule.per_second
+                raise _exceeded(budget, max(1, math.ceil(missing - _EPSILON)))
+            bucket.tokens = max(0.0, bucket.tokens - 1)
+            full_in = (rule.burst - bucket.tokens) / rule.per_second
+            return Left(budget, rule, int(bucket.tokens + _EPSILON), math.ceil(full_in - _EPSILON))
+
+    def _bucket(self, budget: str, caller: str, rule: Rule) -> _Bucket:
+        now = self._monotonic()
+        key = (budget, caller)
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._buckets[key] = _Bucket(rule.burst, now)
+            if len(self._buckets) > self._most:
+                self._buckets.popitem(last=False)
+            return bucket
+        self._buckets.move_to_end(key)
+        rested = max(0.0, now - bucket.filled_at)
+        bucket.tokens = min(float(rule.burst), bucket.tokens + rested * rule.per_second)
+        bucket.filled_at = max(now, bucket.filled_at)
+        return bucket
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+
+def _exceeded(budget: str, seconds: int) -> TooManyRequests:
+    unit = "second" if seconds == 1 else "seconds"
+    return TooManyRequests(
+        f"That was too fast for the budget “{budget}”. Try again in {seconds} {unit}.",
+        retry_after_seconds=seconds,
+    )

@@ -1,0 +1,76 @@
+"""The parts that the routes work with, put together by whoever starts the service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from grader.errors import AnswerRefused, KeysetError
+from grader.grading.desk import Desk
+from grader.grading.requests import Answered
+from grader.grading.submitting import Sending, submit
+from grader.store.database import Database, Session
+from grader.store.writer import Writer
+from grader.web.budgets import Budgets
+from grader.web.logs import Logs
+from grader.web.metrics import Metrics
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service that runs: its database, its one writer, what it keeps for grading."""
+
+    database: Database
+    writer: Writer
+    desk: Desk
+    clock: Clock
+    budgets: Budgets
+    logs: Logs
+    metrics: Metrics
+    base_url: str
+    """How browsers reach it, without a slash at the end."""
+
+    def submit(
+        self, session: Session, sendings: Sequence[Sending]
+    ) -> Sequence[Answered | KeysetError]:
+        """Judge and store a group of answers; what the writer calls."""
+        results = submit(session, self.desk, sendings, at=self.clock())
+        for result in results:
+            self._count(result)
+        return results
+
+    def _count(self, result: Answered | KeysetError) -> None:
+        if isinstance(result, AnswerRefused):
+            self.metrics.refused_answers.labels(result.code).inc()
+        elif isinstance(result, KeysetError):
+            self.metrics.attempts.labels("refused").inc()
+        else:
+            is_new = result.status == 201 and not result.is_replayed
+            self.metrics.attempts.labels("new" if is_new else "repeated").inc()
+
+    @property
+    def is_https(self) -> bool:
+        """Whether cookies may be for https alone."""
+        return self.base_url.startswith("https://")
+
+
+def service_of(request: Request) -> Service:
+    """The service that a request came to."""
+    service: Service = request.app.state.service
+    return service
+
+
+def received_at(request: Request) -> datetime:
+    """When the request arrived, before anything else was done with it."""
+    moment: datetime = request.state.received_at
+    return moment
+
+
+ServiceDep = Annotated[Service, Depends(service_of)]
+ReceivedAt = Annotated[datetime, Depends(received_at)]

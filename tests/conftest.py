@@ -1,0 +1,82 @@
+"""Fixtures for everybody: databases. A test that takes `database` runs on both kinds."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from grader.store.database import Database, open_database
+from tests.databases import BACKENDS, RUN, empty_url, fresh_url, release, wait_until_cleared
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the run, so that its processes, which inherit the name, share one server."""
+    if RUN not in os.environ:
+        os.environ[RUN] = uuid.uuid4().hex
+        config.add_cleanup(_end_run)
+
+
+def _end_run() -> None:
+    release()
+    wait_until_cleared()
+    del os.environ[RUN]
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> str:
+    """The kind of database, one after the other."""
+    return str(request.param)
+
+
+@pytest.fixture
+def blank_url(backend: str, tmp_path: Path) -> Iterator[str]:
+    """The URL of a database without tables, of both kinds."""
+    with empty_url(backend, tmp_path) as url:
+        yield url
+
+
+@pytest.fixture
+def database_url(backend: str, tmp_path: Path) -> Iterator[str]:
+    """The URL of a fresh migrated database of both kinds, for a process to open."""
+    with fresh_url(backend, tmp_path) as url:
+        yield url
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> Iterator[str]:
+    """The URL of a fresh migrated database on SQLite."""
+    with fresh_url("sqlite", tmp_path) as url:
+        yield url
+
+
+@pytest.fixture
+def postgresql_url(tmp_path: Path) -> Iterator[str]:
+    """The URL of a fresh migrated database on PostgreSQL."""
+    with fresh_url("postgresql", tmp_path) as url:
+        yield url
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """A fresh migrated database of both kinds, open."""
+    with closing(open_database(database_url)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def sqlite_database(sqlite_url: str) -> Iterator[Database]:
+    """A fresh migrated database on SQLite, open."""
+    with closing(open_database(sqlite_url)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def postgresql_database(postgresql_url: str) -> Iterator[Database]:
+    """A fresh migrated database on PostgreSQL, open."""
+    with closing(open_database(postgresql_url)) as opened:
+        yield opened

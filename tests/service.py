@@ -1,0 +1,282 @@
+"""A whole service on a database for tests: two course runs, people in them, a clock to turn.
+
+One course run is `one`, with Irene, Arthur, Ada and Bob; the other is `two`, with Ivan and Cora::
+
+    def test_a_student_sees_the_course(database):
+        with make_service(database) as world:
+            assert world.get("/api/v1/courses/one", "ada").json()["role"] == "student"
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from fastapi.testclient import TestClient
+from httpx2 import Response
+
+from grader.accounts.callers import Caller, enter
+from grader.accounts.courses import make_run
+from grader.accounts.people import make_person
+from grader.accounts.rosters import enrol
+from grader.accounts.signing_in import make_sign_in_link
+from grader.accounts.tokens import NewToken, make_personal_token, make_service_token
+from grader.domain.roles import ALL_SCOPES, Role, Scope
+from grader.grading.desk import Desk
+from grader.grading.publishing import publish
+from grader.grading.receipts import SigningKey
+from grader.rubric.catalog import Assignment
+from grader.store.courses import RunLine, get_member, get_run
+from grader.store.database import Database, Session
+from grader.store.keys import add_signing_key
+from grader.store.people import PersonLine, get_person
+from grader.store.writer import Writer
+from grader.web.app import make_app
+from grader.web.budgets import Budgets, Rule
+from grader.web.logs import open_logs
+from grader.web.metrics import open_metrics
+from grader.web.service import Service
+from tests.support import shipped
+
+NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+DUE = NOW + timedelta(days=7)
+BASE = "http://testserver"
+
+EXPLORATION = "attention-exploration"
+SINGLE_HEAD = "single-head-attention"
+TRANSFORMERS = "self-attention-and-transformers"
+
+#: Who takes part where; Olga operates the service and takes part nowhere.
+MEMBERS = {
+    "one": {
+        "irene": Role.INSTRUCTOR,
+        "arthur": Role.ASSISTANT,
+        "ada": Role.STUDENT,
+        "bob": Role.STUDENT,
+    },
+    "two": {"ivan": Role.INSTRUCTOR, "cora": Role.STUDENT},
+}
+OPERATOR = "olga"
+PUBLISHED = {"one": (EXPLORATION, SINGLE_HEAD), "two": (EXPLORATION, TRANSFORMERS)}
+PLENTY = Rule(per_minute=60_000_000, burst=1_000_000)
+
+
+@dataclass(slots=True)
+class Clock:
+    """A clock that stands still until it is turned."""
+
+    now: datetime = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def turn(self, **by: float) -> None:
+        """Go on by so many days, hours, seconds."""
+        self.now += timedelta(**by)
+
+
+@dataclass(slots=True)
+class World:
+    """A service that runs, with everybody's tokens; `who` is a login, or what was named a token."""
+
+    service: Service
+    client: TestClient
+    clock: Clock
+    log: io.StringIO
+    people: dict[str, PersonLine] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    @property
+    def database(self) -> Database:
+        return self.service.database
+
+    def number(self) -> int:
+        """A number that was not given before."""
+        return next(self._numbers)
+
+    # Calls
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        who: str | None = None,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Response:
+        """Send a request with somebody's token, or with none at all."""
+        sent = dict(headers or {})
+        if who is not None:
+            sent["Authorization"] = f"Bearer {self.tokens[who]}"
+        return self.client.request(
+            method, path, json=body, headers=sent, follow_redirects=False
+        )
+
+    def get(self, path: str, who: str | None = None, **more: Any) -> Response:
+        return self.call("GET", path, who, **more)
+
+    def post(self, path: str, who: str | None = None, body: Any = None, **more: Any) -> Response:
+        return self.call("POST", path, who, body, **more)
+
+    def read(self, path: str, who: str | None = None) -> Any:
+        """The JSON of something that must be there."""
+        response = self.get(path, who)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def submit(
+        self, who: str, question: str, answer: Any, *, course: str = "one", status: int = 201
+    ) -> dict[str, Any]:
+        """Send an answer to `ASSIGNMENT/QUESTION`, and return what came back."""
+        response = self.post(question_path(question, course) + "/attempts", who, {"answer": answer})
+        assert response.status_code == status, response.text
+        found: dict[str, Any] = response.json()
+        return found
+
+    def lines(self) -> list[dict[str, Any]]:
+        """What was logged."""
+        return [json.loads(line) for line in self.log.getvalue().splitlines()]
+
+    # Setting up, past the web
+
+    def add_person(self, login: str, *, is_operator: bool = False) -> PersonLine:
+        with self.database.write() as session:
+            return self._person(session, login, is_operator=is_operator)
+
+    def add_member(self, login: str, role: Role, course: str = "one") -> PersonLine:
+        """Somebody new, with a token that has every scope."""
+        with self.database.write() as session:
+            person = self._person(session, login)
+            run = get_run(session, run_id=course)
+            enrol(session, run, person, role=role, at=self.clock(), by="test")
+            return person
+
+    def _person(self, session: Session, login: str, *, is_operator: bool = False) -> PersonLine:
+        at = self.clock()
+        person = make_person(
+            session, login=login, name=f"{login.title()} Surname-Of-{login.title()}",
+            email=f"{login}@people.example", is_operator=is_operator, at=at, by="test",
+        )  # fmt: skip
+        token = make_personal_token(
+            session, person, label="all", scopes=ALL_SCOPES, days=300, at=at, by="test"
+        )
+        self.people[login] = person
+        self.tokens[login] = token.secret
+        return person
+
+    def add_token(
+        self, name: str, login: str, scopes: Iterable[Scope], *, days: int = 300
+    ) -> NewToken:
+        """One more token of a person, known as `name` from now on."""
+        with self.database.write() as session:
+            token = make_personal_token(
+                session, self.people[login], label=name, scopes=scopes, days=days,
+                at=self.clock(), by="test",
+            )  # fmt: skip
+        self.tokens[name] = token.secret
+        return token
+
+    def add_service(self, name: str, scopes: Iterable[Scope], *, course: str = "one") -> NewToken:
+        """A token of a service of a course run, known as `name` from now on."""
+        operator = self.people[OPERATOR]
+        with self.database.write() as session:
+            place = enter(session, Caller(operator.id, ALL_SCOPES, operator), run_id=course)
+            token = make_service_token(
+                session, place, label=name, scopes=scopes, days=300, at=self.clock()
+            )
+        self.tokens[name] = token.secret
+        return token
+
+    def publish(
+        self,
+        assignment: Assignment,
+        course: str = "one",
+        *,
+        due_at: datetime | None = DUE,
+        opens_at: datetime | None = None,
+    ) -> None:
+        with self.database.write() as session:
+            run = get_run(session, run_id=course)
+            publish(
+                session, self.service.desk, run=run, assignment=assignment, opens_at=opens_at,
+                due_at=due_at, note="", at=self.clock(), by="test",
+            )  # fmt: skip
+
+    def enrolment(self, login: str, course: str = "one") -> str:
+        with self.database.read() as session:
+            return get_member(session, run_id=course, login=login).enrolment.id
+
+    def link(self, login: str, *, lasts: timedelta = timedelta(days=7)) -> str:
+        """A code that signs somebody in once."""
+        with self.database.write() as session:
+            person = get_person(session, person_id=self.people[login].id)
+            return make_sign_in_link(session, person, at=self.clock(), by="test", lasts=lasts)
+
+    def browser(self) -> TestClient:
+        """A browser with cookies of its own; the service must run already."""
+        return TestClient(self.client.app, base_url=self.service.base_url, follow_redirects=False)
+
+
+def question_path(question: str, course: str = "one") -> str:
+    """The address of `ASSIGNMENT/QUESTION`."""
+    assignment, _, name = question.partition("/")
+    return f"/api/v1/courses/{course}/assignments/{assignment}/questions/{name}"
+
+
+@contextmanager
+def make_service(
+    database: Database,
+    *,
+    clock: Clock | None = None,
+    base_url: str = BASE,
+    rules: Mapping[str, Rule] | None = None,
+    published: Mapping[str, Iterable[str]] = PUBLISHED,
+) -> Iterator[World]:
+    """A service with both course runs on a fresh database, which is closed afterwards.
+
+    `rules` are budgets instead of those that nobody uses up; `published` says which of the shipped
+    assignments each course run has.
+    """
+    clock, log, metrics = clock or Clock(), io.StringIO(), open_metrics()
+    key = SigningKey.generate()
+    with database.write() as session:
+        add_signing_key(session, key_id=key.id, private=key.to_bytes(), at=clock())
+    service = Service(
+        database=database,
+        writer=Writer(database, observe_group=metrics.writer_group_size.observe),
+        desk=Desk(key),
+        clock=clock,
+        budgets=Budgets(
+            dict.fromkeys(("read", "submit", "sign_in"), PLENTY) | dict(rules or {}),
+            time.monotonic,
+        ),
+        logs=open_logs(log, pretty=False),
+        metrics=metrics,
+        base_url=base_url,
+    )
+    with TestClient(make_app(service), base_url=base_url) as client:
+        world = World(service, client, clock, log)
+        world.add_person(OPERATOR, is_operator=True)
+        for course, members in MEMBERS.items():
+            _add_course(world, course)
+            for login, role in members.items():
+                world.add_member(login, role, course)
+            for name in published[course]:
+                world.publish(shipped().assignments[name], course)
+        yield world
+
+
+def _add_course(world: World, course: str) -> RunLine:
+    with world.database.write() as session:
+        return make_run(
+            session, course_id=f"{course}-course", run_id=course, title=f"Course {course}",
+            time_zone="UTC", at=world.clock(), by="test",
+        )  # fmt: skip

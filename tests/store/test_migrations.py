@@ -1,0 +1,372 @@
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+import zipfile
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from hatchling.builders.wheel import WheelBuilder
+from sqlalchemy import MetaData, inspect, select, text
+
+from grader.errors import OperatorError
+from grader.store.database import Database, open_database
+from grader.store.migrations import (
+    current,
+    downgrade,
+    is_ours,
+    list_revisions,
+    migrations_folder,
+    pending,
+    upgrade,
+)
+from grader.store.tables import Table
+from tests.databases import empty_url
+from tests.store.rows import add_rows
+
+ROOT = Path(__file__).parents[2]
+NEWEST = list_revisions()[-1]
+
+Rows = dict[str, list[dict[str, Any]]]
+
+
+def look(url: str) -> Rows:
+    """All rows by table, as they are and whatever the models say."""
+    with closing(open_database(url)) as database, database.read() as session:
+        found = MetaData()
+        found.reflect(session.connection())
+        return {
+            table.name: [dict(row) for row in session.execute(select(table)).mappings()]
+            for table in found.sorted_tables
+            if table.name != "alembic_version"
+        }
+
+
+def shared(rows: Rows, other: Rows) -> Rows:
+    """Rows reduced to the tables and columns that the other ones have, too."""
+    return {
+        name: [
+            {column: value for column, value in row.items() if column in other[name][0]}
+            for row in rows[name]
+        ]
+        for name in rows
+        if other.get(name)
+    }
+
+
+def describe(database: Database) -> dict[str, Any]:
+    """What the database itself says about its tables, without the words of one dialect."""
+    inspector = inspect(database.reading)
+
+    def names(constraints: Any) -> list[tuple[object, ...]]:
+        # Checks and indexes are compared by name; some say their columns in another way.
+        return sorted((each["name"], *each.get("constrained_columns", ())) for each in constraints)
+
+    return {
+        table: {
+            "columns": [(each["name"], each["nullable"]) for each in inspector.get_columns(table)],
+            "primary key": names([inspector.get_pk_constraint(table)]),
+            "foreign keys": names(inspector.get_foreign_keys(table)),
+            "unique": names(inspector.get_unique_constraints(table)),
+            "checks": names(inspector.get_check_constraints(table)),
+            "indexes": names(
+                each for each in inspector.get_indexes(table) if not each["unique"]
+            ),
+        }
+        for table in inspector.get_table_names()
+        if table != "alembic_version"
+    }  # fmt: skip
+
+
+def checks(database: Database) -> dict[tuple[str, object], str]:
+    """What the checks say, in the words of the database."""
+    inspector = inspect(database.reading)
+    return {
+        (table, each["name"]): each["sqltext"]
+        for table in inspector.get_table_names()
+        for each in inspector.get_check_constraints(table)
+    }
+
+
+def test_an_empty_database_comes_up_to_date(blank_url: str) -> None:
+    assert current(blank_url) is None
+    assert pending(blank_url) == list_revisions()
+
+    assert upgrade(blank_url) == list_revisions()
+
+    assert current(blank_url) == NEWEST
+    assert pending(blank_url) == []
+    assert upgrade(blank_url) == []
+
+
+def test_models_and_migrations_agree(database: Database) -> None:
+    with database.read() as session:
+        context = MigrationContext.configure(
+            session.connection(),
+            opts={
+                "compare_type": True,
+                "compare_server_default": True,
+                "include_object": is_ours,
+            },
+        )
+
+        assert compare_metadata(context, Table.metadata) == []
+
+
+def test_constraints_agree_with_the_models(
+    database: Database, backend: str, tmp_path: Path
+) -> None:
+    # Alembic's own comparison leaves out checks and the names of primary keys.
+    with (
+        empty_url(backend, tmp_path) as url,
+        closing(open_database(url)) as from_models,
+    ):
+        Table.metadata.create_all(from_models.writing)
+
+        assert describe(database) == describe(from_models)
+        assert checks(database) == checks(from_models)
+
+
+def test_both_databases_have_the_same_tables(
+    sqlite_database: Database, postgresql_database: Database
+) -> None:
+    assert describe(sqlite_database) == describe(postgresql_database)
+
+
+def test_data_survives_every_step_down_and_up(database_url: str) -> None:
+    with closing(open_database(database_url)) as database, database.write() as session:
+        add_rows(session)
+    before = look(database_url)
+    assert {len(rows) for rows in before.values()} == {1}
+
+    for revision in list_revisions()[-2::-1]:
+        downgrade(database_url, revision)
+        lower = look(database_url)
+        assert lower == shared(before, lower)
+        upgrade(database_url)
+        upper = look(database_url)
+        assert shared(upper, lower) == shared(before, lower)
+        before = upper
+
+
+def test_a_filled_database_goes_down_to_nothing_and_up_again(database_url: str) -> None:
+    with closing(open_database(database_url)) as database, database.write() as session:
+        add_rows(session)
+
+    assert downgrade(database_url, "base") == list_revisions()[::-1]
+
+    assert look(database_url) == {}
+    assert current(database_url) is None
+    assert upgrade(database_url) == list_revisions()
+    with closing(open_database(database_url)) as database, database.write() as session:
+        add_rows(session)
+
+
+def test_going_down_to_where_it_is_does_nothing(database_url: str) -> None:
+    assert downgrade(database_url, NEWEST) == []
+    assert current(database_url) == NEWEST
+
+
+def test_an_unknown_revision_is_refused(database_url: str) -> None:
+    with pytest.raises(OperatorError, match=r"There is no revision 9999\. Known: base, 0001"):
+        downgrade(database_url, "9999")
+
+
+# A program that is newer than this one.
+
+WIDER = """
+    import sqlalchemy as sa
+    from alembic import op
+
+    revision = "{revision}"
+    down_revision = "{newest}"
+
+
+    def upgrade() -> None:
+        with op.batch_alter_table("people") as batch:
+            batch.add_column(sa.Column("nickname", sa.Text(), server_default="none"))
+            batch.alter_column("name", type_=sa.String(300), nullable=False)
+        {more}
+
+
+    def downgrade() -> None:
+        with op.batch_alter_table("people") as batch:
+            batch.drop_column("nickname")
+            batch.alter_column("name", type_=sa.String(200), nullable=False)
+"""
+NEWER = f"{int(NEWEST) + 1:04d}"
+
+
+def newer_program(folder: Path, more: str = "pass") -> Path:
+    """A copy of this program that knows one more migration."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    for part in ("grader", "alembic"):
+        shutil.copytree(ROOT / part, folder / part, ignore=ignored)
+    text = WIDER.format(revision=NEWER, newest=NEWEST, more=more)
+    (folder / "alembic" / "versions" / f"{NEWER}_widen.py").write_text(textwrap.dedent(text))
+    return folder
+
+
+def run_python(code: str, *arguments: str, program: Path = ROOT) -> "subprocess.Popen[str]":
+    code = f"import sys; sys.path.insert(0, {str(program)!r})\n{code}"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=program,
+    )
+
+
+UPGRADE = "from grader.store.migrations import upgrade; print(upgrade(sys.argv[1]))"
+DOWNGRADE = (
+    "from grader.store.migrations import downgrade; print(downgrade(sys.argv[1], sys.argv[2]))"
+)
+
+
+def test_changing_a_table_keeps_what_refers_to_it(database_url: str, tmp_path: Path) -> None:
+    # On SQLite a changed table is a new one, and dropping the old must delete nothing.
+    with closing(open_database(database_url)) as database, database.write() as session:
+        add_rows(session)
+    before = look(database_url)
+    program = newer_program(tmp_path / "newer 100% program")
+
+    assert run_python(UPGRADE, database_url, program=program).communicate()[0] == f"['{NEWER}']\n"
+    upper = look(database_url)
+    assert upper["people"][0]["nickname"] == "none"
+    assert shared(upper, before) == before
+
+    down = run_python(DOWNGRADE, database_url, NEWEST, program=program)
+    assert down.communicate()[0] == f"['{NEWER}']\n"
+    assert look(database_url) == before
+    assert upgrade(database_url) == []
+
+
+def test_a_migration_that_fails_changes_nothing(database_url: str, tmp_path: Path) -> None:
+    program = newer_program(tmp_path / "program", more='op.execute("SELECT nonsense")')
+    with closing(open_database(database_url)) as database:
+        before = describe(database)
+
+    _, errors = run_python(UPGRADE, database_url, program=program).communicate()
+
+    assert "OperatorError: The database cannot be used: " in errors
+    assert current(database_url) == NEWEST
+    with closing(open_database(database_url)) as database:
+        assert describe(database) == before
+
+
+def test_a_row_that_would_refer_to_nothing_undoes_a_migration(
+    sqlite_url: str, tmp_path: Path
+) -> None:
+    with closing(open_database(sqlite_url)) as database, database.write() as session:
+        add_rows(session)
+    before = look(sqlite_url)
+    program = newer_program(tmp_path / "program", more='op.execute("DELETE FROM courses")')
+
+    _, errors = run_python(UPGRADE, sqlite_url, program=program).communicate()
+
+    assert "A row of runs would refer to a row of courses that is not there" in errors
+    assert look(sqlite_url) == before
+
+
+def test_a_newer_database_is_refused(database: Database, database_url: str) -> None:
+    with database.write() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+
+    for action in (upgrade, pending):
+        with pytest.raises(OperatorError, match=r"is at revision 9999, .* Install the newer"):
+            action(database_url)
+    with pytest.raises(OperatorError, match="is at revision 9999"):
+        downgrade(database_url, "base")
+
+
+def test_a_database_of_something_else_is_refused(blank_url: str) -> None:
+    with closing(open_database(blank_url)) as database, database.write() as session:
+        session.execute(text("CREATE TABLE people (id INTEGER)"))
+
+    with pytest.raises(OperatorError, match=r"The database cannot be used: .*people.* exists"):
+        upgrade(blank_url)
+
+
+def test_a_database_that_is_not_there_is_told_with_its_reason(postgresql_url: str) -> None:
+    url = re.sub(r"test_\w+", "no_such_database", postgresql_url)
+
+    with pytest.raises(OperatorError, match='database "no_such_database" does not exist'):
+        upgrade(url)
+
+
+def test_many_processes_may_start_at_once(blank_url: str) -> None:
+    # All begin at one moment, when each has imported what it needs.
+    code = f"import grader.store.migrations; print('ready', flush=True); input()\n{UPGRADE}"
+    processes = [run_python(code, blank_url) for _ in range(4)]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+
+    said = sorted(process.communicate() for process in processes)
+
+    assert said == sorted([(f"{list_revisions()}\n", ""), *[("[]\n", "")] * 3])
+    assert current(blank_url) == NEWEST
+
+
+def test_where_nothing_is_to_do_alembic_is_not_even_imported(database_url: str) -> None:
+    process = run_python(f"{UPGRADE}; print('alembic' in sys.modules)", database_url)
+
+    assert process.communicate() == ("[]\nFalse\n", "")
+
+
+def test_migrations_are_one_line_numbered_by_their_files() -> None:
+    before = None
+    for file in sorted((migrations_folder() / "versions").glob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        assigned = {
+            target.id: ast.literal_eval(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        assert assigned == {"revision": file.name[:4], "down_revision": before}
+        before = assigned["revision"]
+
+
+def test_migrations_depend_on_nothing_that_may_change() -> None:
+    for file in migrations_folder().rglob("*.py"):
+        assert "grader" not in re.findall(
+            r"^(?:from|import) (\w+)", file.read_text(encoding="utf-8"), re.MULTILINE
+        )
+
+
+def test_the_folder_does_not_hide_the_library() -> None:
+    assert not list(migrations_folder().rglob("__init__.py"))
+
+
+def test_tables_of_the_jobs_are_left_alone_and_ours_are_not() -> None:
+    for theirs in ("dbos_migrations", "workflow_status", "operation_outputs", "queues"):
+        assert not is_ours(None, theirs, "table", True, None)
+    for ours in Table.metadata.tables:
+        assert is_ours(None, ours, "table", True, None)
+
+
+def test_the_wheel_brings_the_migrations(sqlite_url: str, tmp_path: Path) -> None:
+    (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    installed = tmp_path / "installed"
+    zipfile.ZipFile(wheel).extractall(installed)
+    downgrade(sqlite_url, "base")
+
+    code = f"{UPGRADE}; import grader.store.migrations as m; print(m.migrations_folder())"
+    said = run_python(code, sqlite_url, program=installed).communicate()
+
+    folder = installed / "grader" / "_shipped" / "alembic"
+    assert said == (f"{list_revisions()}\n{folder}\n", "")

@@ -1,0 +1,79 @@
+"""A real server on a loopback port, and raw connections to it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from fastapi import FastAPI
+
+from grader.web.protocol import DeadlineProtocol, Deadlines
+
+
+@contextmanager
+def serve(app: FastAPI, deadlines: Deadlines | None = None) -> Iterator[int]:
+    """Serve an app from another thread, as `grader serve` does, and give its port."""
+    chosen = deadlines or Deadlines()
+
+    class Protocol(DeadlineProtocol):
+        deadlines = chosen
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        app, http=Protocol, ws="none", log_config=None, access_log=False, lifespan="off"
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.005)
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listener.close()
+
+
+@contextmanager
+def connect(port: int, timeout: float = 10.0) -> Iterator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", port), timeout=timeout) as connection:
+        yield connection
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """Everything until the server closes the connection."""
+    pieces = []
+    try:
+        while piece := connection.recv(65536):
+            pieces.append(piece)
+    except ConnectionResetError:
+        pieces.append(b"(reset)")
+    return b"".join(pieces)
+
+
+def read_response(connection: socket.socket) -> tuple[int, bytes]:
+    """One response with a Content-Length: its status and its body."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = connection.recv(65536)
+        assert piece, f"the connection was closed after {data!r}"
+        data += piece
+    head, _, body = data.partition(b"\r\n\r\n")
+    lengths = [
+        int(line.partition(b":")[2])
+        for line in head.split(b"\r\n")
+        if line.lower().startswith(b"content-length:")
+    ]
+    whole = bytearray(body)
+    while len(whole) < lengths[0]:
+        whole += connection.recv(65536)
+    return int(head.split()[1]), bytes(whole)
+
+
+def status_of(response: bytes) -> int:
+    return int(response.split()[1])

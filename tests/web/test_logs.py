@@ -1,0 +1,98 @@
+"""Logs: lines that a program can read and that say nothing about anybody."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from grader.web.logs import capture_libraries, describe_exception, open_logs
+
+
+def test_a_line_is_json_with_its_time_and_level() -> None:
+    stream = io.StringIO()
+    open_logs(stream, pretty=False).info("started", port=8000)
+
+    line = json.loads(stream.getvalue())
+    assert (line["event"], line["port"], line["level"]) == ("started", 8000, "info")
+    assert line["at"].endswith("Z")
+
+
+def test_a_line_stays_one_line_whatever_is_in_it() -> None:
+    stream = io.StringIO()
+    open_logs(stream, pretty=False).info("started", path='a\n{"event": "forged"}\ud800')
+
+    assert len(stream.getvalue().splitlines()) == 1
+    assert json.loads(stream.getvalue())["event"] == "started"
+
+
+def test_lower_levels_are_left_out() -> None:
+    stream = io.StringIO()
+    open_logs(stream, pretty=False, level="warning").info("started")
+
+    assert stream.getvalue() == ""
+
+
+def test_people_get_a_form_for_the_eye() -> None:
+    stream = io.StringIO()
+    open_logs(stream, pretty=True).info("started", port=8000)
+
+    assert "port=8000" in stream.getvalue()
+    assert not stream.getvalue().startswith("{")
+
+
+def test_a_log_that_cannot_be_written_fails_nothing() -> None:
+    stream = io.StringIO()
+    logs = open_logs(stream, pretty=False)
+    stream.close()
+
+    logs.info("started")
+
+
+def fail() -> None:
+    secret = "4711"
+    try:
+        raise KeyError(secret)
+    except KeyError as error:
+        raise ValueError(f"no {secret}") from error
+
+
+def test_an_exception_is_told_by_types_and_places() -> None:
+    with pytest.raises(ValueError, match="4711") as caught:
+        fail()
+
+    lines = describe_exception(caught.value)
+    assert [line for line in lines if " in " not in line] == [
+        "builtins.KeyError",
+        "builtins.ValueError",
+    ]
+    assert "4711" not in "".join(lines)
+    assert "4711" in "".join(describe_exception(caught.value, messages=True))
+
+
+def test_what_the_operating_system_says_is_told() -> None:
+    said = describe_exception(OSError(28, "No space left on device", "/data/ada.db"))
+
+    assert said == ["builtins.OSError: No space left on device"]
+
+
+@pytest.fixture
+def library() -> Iterator[logging.Logger]:
+    logger = logging.getLogger("uvicorn.error")
+    before = logger.handlers[:], logger.level, logger.propagate
+    yield logger
+    logger.handlers[:], logger.propagate = before[0], before[2]
+    logger.setLevel(before[1])
+
+
+def test_warnings_of_libraries_are_told_without_their_values(library: logging.Logger) -> None:
+    stream = io.StringIO()
+    capture_libraries(open_logs(stream, pretty=False))
+    library.warning("Connection of %s was lost", "ada")
+    library.info("Started")
+
+    line = json.loads(stream.getvalue())
+    assert (line["library"], line["says"]) == ("uvicorn.error", "Connection of %s was lost")
