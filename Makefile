@@ -4,7 +4,8 @@
 
 # The interpreter that .venv is made with; empty means the first one that is new enough.
 PYTHON ?=
-# More arguments for the tests, as in `make test ARGS="-k formula"`, or for the lock, as in `make lock ARGS=--upgrade`.
+# More arguments for the tests, as in `make test ARGS="-k formula"`, or for
+# other commands, as in `make run ARGS="--port 9000"` and `make lock ARGS=--upgrade`.
 ARGS ?=
 
 BIN := .venv/bin
@@ -18,8 +19,8 @@ help: ## List these commands
 
 venv: $(READY) ## Build .venv from the lock files, where it is not up to date
 
-run: $(READY) ## Show what the grader command can do
-	$(BIN)/grader --help
+run: $(READY) ## Serve the demo on http://localhost:8000; its data is kept in .demo
+	GRADER_DATA_FOLDER=.demo $(BIN)/grader serve --demo $(ARGS)
 
 test: $(READY) ## Run the tests
 	$(BIN)/pytest $(ARGS)
@@ -58,8 +59,8 @@ lock: $(READY) ## Resolve the dependencies anew and write the lock files
 	$(COMPILE) $(ARGS) pyproject.toml --extra dev --group build --constraints requirements.lock \
 		--output-file requirements-dev.lock
 
-clean: ## Remove .venv and everything else that is made from the sources
-	rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+clean: ## Remove .venv, the demo's data and everything else that is made from the sources
+	rm -rf .venv .demo build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find grader tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): tools/bootstrap.sh pyproject.toml grader/__init__.py requirements-bootstrap.lock requirements-dev.lock

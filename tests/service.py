@@ -116,9 +116,9 @@ class World:
         sent = dict(headers or {})
         if who is not None:
             sent["Authorization"] = f"Bearer {self.tokens[who]}"
-        return self.client.request(
-            method, path, json=body, headers=sent, follow_redirects=False
-        )
+        # A cookie of an earlier call would sign in whoever comes next.
+        self.client.cookies.clear()
+        return self.client.request(method, path, json=body, headers=sent, follow_redirects=False)
 
     def get(self, path: str, who: str | None = None, **more: Any) -> Response:
         return self.call("GET", path, who, **more)

@@ -31,7 +31,7 @@ from grader.store.courses import EnrolmentLine, Member, RunLine, add_enrolments
 from grader.store.database import Session, lock
 from grader.store.ids import new_id
 from grader.store.people import PersonLine, add_people
-from grader.store.rosters import change_enrolments, change_people
+from grader.store.rosters import change_enrolments, change_people, note_growth
 
 __all__ = [
     "Difference",
@@ -47,6 +47,9 @@ __all__ = [
     "plan_roster",
     "read_roster",
 ]
+
+# So many people at once are worth telling the database.
+_MANY = 1000
 
 
 def apply_roster(
@@ -83,6 +86,8 @@ def _add(session: Session, run: RunLine, plan: RosterPlan, *, at: datetime) -> l
         for each in plan.of(Kind.NEW, Kind.ENROLLED)
     ]
     add_enrolments(session, added, at=at)
+    if len(added) >= _MANY:
+        note_growth(session)
     return added
 
 

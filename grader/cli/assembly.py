@@ -18,7 +18,7 @@ from grader.store.writer import Writer
 from grader.web.app import make_app
 from grader.web.budgets import Budgets, Rule
 from grader.web.intake import Caps
-from grader.web.logs import Logs, open_logs
+from grader.web.logs import Logs, capture_libraries, open_logs
 from grader.web.metrics import open_metrics
 from grader.web.service import Service
 
@@ -93,7 +93,9 @@ def _open_logs(settings: Settings) -> Logs:
 def make_service_app() -> FastAPI:
     """The app of one of several processes, which read the settings from the environment."""
     settings = load_settings()
-    return make_app(open_service(settings), caps_of(settings))
+    service = open_service(settings)
+    capture_libraries(service.logs)
+    return make_app(service, caps_of(settings))
 
 
 def caps_of(settings: Settings) -> Caps:

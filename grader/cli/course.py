@@ -60,7 +60,9 @@ app = make_app(
     epilog=EXAMPLES,
 )
 
-RoleOption = Annotated[Role, typer.Option(help="The role in this course run.")]
+RoleOption = Annotated[
+    Role, typer.Option(metavar="ROLE", help=f"The role in this course run: {', '.join(Role)}.")
+]
 SectionOption = Annotated[
     str | None, typer.Option(metavar="SECTION", help="The section or group, if there are any.")
 ]

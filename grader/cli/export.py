@@ -39,7 +39,12 @@ def export(
         str, typer.Argument(metavar="ASSIGNMENT", help="An assignment that is in force.")
     ],
     form: Annotated[
-        Format, typer.Option("--format", help="CSV, one JSON list, or one JSON object in a line.")
+        Format,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="csv, json (one list) or jsonl (an object in a line).",
+        ),
     ] = Format.CSV,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where to; without it, standard output.")

@@ -24,6 +24,7 @@ LATER = {
     "token": "token",
     "publish": "publish",
     "export": "export",
+    "verify": "verify",
     "migrate": "migrate",
     "settings": "settings_list",
 }

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -40,6 +41,7 @@ def now() -> datetime:
 def open_to_read() -> Iterator[Database]:
     """The service's database, which must be up to date."""
     address = load_settings().address_of_database
+    _need_file(address)
     _need_up_to_date(address)
     with closing(open_database(address)) as database:
         yield database
@@ -53,6 +55,16 @@ def open_to_write() -> Iterator[Database]:
         upgrade(address)
     with open_to_read() as database:
         yield database
+
+
+def _need_file(address: str) -> None:
+    """Refuse to read from a file that is not there; opening it would make it."""
+    path = address.partition("?")[0].removeprefix("sqlite:///")
+    if address.startswith("sqlite:///") and path and not Path(path).exists():
+        raise OperatorError(
+            f"There is no database {path} yet. `grader migrate` makes it, and so does the first "
+            "command that adds something. GRADER_DATA_FOLDER says where else it may be."
+        )
 
 
 def _need_up_to_date(address: str) -> None:

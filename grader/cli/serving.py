@@ -18,6 +18,7 @@ from grader.settings import Settings, load_settings
 from grader.store.database import Database
 from grader.store.people import has_operator
 from grader.web.app import make_app
+from grader.web.logs import capture_libraries
 from grader.web.protocol import DeadlineProtocol
 
 _GRACE_SECONDS = 20
@@ -29,6 +30,7 @@ def run(*, host: str | None, port: int | None, workers: int | None, is_demo: boo
     listener = _listen(settings)
     settings = _with(settings, port=listener.getsockname()[1])
     service = open_service(settings)
+    capture_libraries(service.logs)
     _tell_place(settings)
     _welcome_operator(service.database, settings)
     if is_demo:

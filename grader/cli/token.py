@@ -116,7 +116,7 @@ def list_all(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List tokens; of each only the last letters are known."""
+    """List tokens with their owners; the tokens themselves are not kept."""
     with open_to_read() as database, database.read() as session:
         tokens = [each for each in list_all_tokens(session) if everything or _holds(each[0])]
     if as_json:
@@ -124,13 +124,15 @@ def list_all(
     elif tokens:
         rows = [
             [
-                token.id, owner, token.label, f"…{token.hint}", " ".join(token.scopes),
+                token.id,
+                owner,
+                token.label,
                 f"{token.expires_at:%Y-%m-%d}" if _holds(token) else "ended",
-                f"{token.used_at:%Y-%m-%d}" if token.used_at else "never",
+                ", ".join(token.scopes),
             ]
             for token, owner in tokens
-        ]  # fmt: skip
-        print_table(["id", "of", "label", "ends in", "scopes", "until", "used"], rows)
+        ]
+        print_table(["id", "of", "label", "until", "scopes"], rows)
     else:
         say("There are no tokens.")
 

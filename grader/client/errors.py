@@ -9,7 +9,13 @@ from typing import Any
 from grader.client.layout import fold
 from grader.errors import AnswerRefused, FieldError, KeysetError
 
+UNREADABLE = "reply.unreadable"
+
 _FREE = "No attempt was used."
+_UNKNOWN = (
+    "It is not known whether the attempt counts. Calling resume(), or submitting the same again, "
+    "is safe: it counts once at most."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +42,13 @@ class ClientError(KeysetError):
         Its stable name; the service's own are explained at ``/docs/errors``.
     status
         The HTTP status; None where the service did not answer, or was not asked.
-    is_unknown
-        Whether it is not known if the attempt counts. Then sending the same again is safe.
     request_id
         What to tell the operator.
+
+    Attributes
+    ----------
+    is_unknown
+        Whether it is not known if the attempt counts. Then sending the same again is safe.
     """
 
     def __init__(
@@ -50,7 +59,6 @@ class ClientError(KeysetError):
         status: int | None = None,
         places: Sequence[ProblemPlace] = (),
         hint: str = "",
-        is_unknown: bool = False,
         request_id: str = "",
     ) -> None:
         self.detail = detail
@@ -58,7 +66,7 @@ class ClientError(KeysetError):
         self.status = status
         self.places = tuple(places)
         self.hint = hint
-        self.is_unknown = is_unknown
+        self.is_unknown = False
         self.request_id = request_id
         super().__init__(detail)
 
@@ -69,7 +77,7 @@ class ClientError(KeysetError):
         lines = [fold(" ".join(filter(None, [self.detail, hint])))]
         for place in self.places:
             lines.append("")
-            lines += _lines_of(place, says_detail=place.detail != self.detail)
+            lines += _lines_of(place, says_detail=not self.detail.startswith(place.detail))
         told = f"({self.code}, request {self.request_id})" if self.request_id else f"({self.code})"
         return "\n".join([*lines, "", told])
 
@@ -111,16 +119,19 @@ def _place_of(error: FieldError) -> ProblemPlace:
     )
 
 
-def problem_error(
-    problem: Mapping[str, Any], *, status: int, is_attempt: bool, is_unknown: bool = False
-) -> ClientError:
-    """The error of a problem that the service answered with."""
+def problem_error(problem: Mapping[str, Any], *, status: int, says_free: bool) -> ClientError:
+    """The error of a problem that the service answered with.
+
+    `says_free` is for answers that were refused: it is said that no attempt was used.
+    """
     code = str(problem.get("code", ""))
     detail = str(problem.get("detail") or problem.get("title") or f"The answer was {status}.")
     if status == 401:
         detail = f"The token is not accepted: {detail}"
-    used = bool(problem.get("attempt_used"))
-    if is_attempt and not used and not is_unknown and "no attempt was used" not in detail:
+    elif status == 404 and problem.get("instance"):
+        detail = f"{detail} ({problem['instance']})"
+    is_free = says_free and not problem.get("attempt_used")
+    if is_free and "no attempt was used" not in detail.lower():
         detail = f"{detail} {_FREE}"
     listed = problem.get("errors")
     places = listed if isinstance(listed, list) else []
@@ -130,7 +141,6 @@ def problem_error(
         status=status,
         places=[_place_in(each) for each in places if isinstance(each, Mapping)],
         hint=str(problem.get("hint") or ""),
-        is_unknown=is_unknown,
         request_id=str(problem.get("request_id") or ""),
     )
 
@@ -144,11 +154,18 @@ def _place_in(told: Mapping[str, Any]) -> ProblemPlace:
     return ProblemPlace(**words, column=column if isinstance(column, int) else None)
 
 
+def left_open(error: ClientError) -> ClientError:
+    """The error, saying that it is not known whether the attempt counts."""
+    error.is_unknown = True
+    error.hint = f"{error.hint} {_UNKNOWN}".strip()
+    return error
+
+
 def unreadable(status: int | None = None) -> ClientError:
     """The error of an answer that is not Keyset's, or of another version of it."""
     return ClientError(
         "The answer cannot be understood; it may not come from Keyset.",
-        code="reply.unreadable",
+        code=UNREADABLE,
         status=status,
         hint="Look at the address that the client was made with.",
     )

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from grader import __version__
-from grader.client.errors import ClientError, problem_error, unreadable
+from grader.client.errors import ClientError, left_open, problem_error, unreadable
 from grader.client.patience import Patience, read_retry_after
 
 #: The service is busy, or something before it has lost it for a while.
@@ -21,12 +21,7 @@ _NOT_LOOKED_AT = {401, 403, 429}
 #: Nothing was sent before one of these.
 _BEFORE_SENDING = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 #: Trying again would not help with these.
-_HOPELESS = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError)
-
-UNKNOWN = (
-    "It is not known whether the attempt counts. Calling resume(), or submitting the same again, "
-    "is safe: it counts once at most."
-)
+_HOPELESS = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.InvalidURL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +114,14 @@ class Transport:
                 headers=call.headers(),
             )
         except _HOPELESS as error:
-            raise ClientError(f"{self._place()}: {error}.", code="address.invalid") from None
+            raise ClientError(f"{self.address}: {error}.", code="address.invalid") from None
         except (httpx2.TransportError, httpx2.DecodingError) as error:
             if not isinstance(error, _BEFORE_SENDING):
                 tries.may_have_arrived = True
             return None, self._explain(error)
         if response.status_code in _AGAIN - _NOT_LOOKED_AT:
             tries.may_have_arrived = True
-        return response, f"{self._place()} is busy or away just now ({response.status_code})."
+        return response, f"{self.address} is busy or away just now ({response.status_code})."
 
     def _wait(
         self,
@@ -153,14 +148,11 @@ class Transport:
     def _explain(self, error: Exception) -> str:
         match error:
             case httpx2.ConnectError() | httpx2.ConnectTimeout():
-                return f"{self._place()} cannot be reached."
+                return f"{self.address} cannot be reached."
             case httpx2.TimeoutException():
-                return f"{self._place()} did not answer in time."
+                return f"{self.address} did not answer in time."
             case _:
-                return f"The connection to {self._place()} was lost."
-
-    def _place(self) -> str:
-        return self.address
+                return f"The connection to {self.address} was lost."
 
 
 def check_address(address: str) -> str:
@@ -168,7 +160,7 @@ def check_address(address: str) -> str:
     text = address.strip().rstrip("/")
     try:
         parts = urlsplit(text)
-        is_fine = parts.scheme in ("http", "https") and bool(parts.hostname)
+        is_fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         has_secret = parts.username is not None or bool(parts.query or parts.fragment)
     except ValueError:
         is_fine = has_secret = False
@@ -198,19 +190,22 @@ def _read(response: httpx2.Response, call: Call, tries: _Tries) -> Reply:
     if 200 <= status < 300:
         return Reply(status, response.content)
     if response.is_redirect:
+        target = response.headers.get("Location", "")
         raise ClientError(
-            "The service is at another address; make the client with that one.",
+            f"The service is at another address; make the client with that one: {target[:200]}",
             code="address.moved",
             status=status,
         )
-    is_attempt = call.key is not None
-    is_unknown = is_attempt and tries.may_have_arrived and status in _NOT_LOOKED_AT
     problem = _problem(response)
     if problem is None:
         raise unreadable(status)
-    raise _with_unknown(
-        problem_error(problem, status=status, is_attempt=is_attempt, is_unknown=is_unknown)
-    )
+    # A defect may show after the attempt was stored.
+    is_open = status >= 500 or (tries.may_have_arrived and status in _NOT_LOOKED_AT)
+    is_unknown = call.key is not None and is_open
+    # Only answers have a body. Where one comes at the wrong time (409), the reason says enough.
+    says_free = call.body is not None and not is_unknown and status != 409
+    error = problem_error(problem, status=status, says_free=says_free)
+    raise left_open(error) if is_unknown else error
 
 
 def _problem(response: httpx2.Response) -> Mapping[str, Any] | None:
@@ -234,17 +229,9 @@ def _give_up(
     later = f" The service asks to wait {asked:.0f} seconds." if asked else ""
     is_unknown = call.key is not None and tries.may_have_arrived
     free = " No attempt was used." if call.key is not None and not is_unknown else ""
-    raise _with_unknown(
-        ClientError(
-            f"{detail} It was tried {often}.{later}{free}",
-            code=str(problem["code"]) if problem else "service.unreachable",
-            status=response.status_code if response is not None else None,
-            is_unknown=is_unknown,
-        )
+    error = ClientError(
+        f"{detail} It was tried {often}.{later}{free}",
+        code=str(problem["code"]) if problem else "service.unreachable",
+        status=response.status_code if response is not None else None,
     )
-
-
-def _with_unknown(error: ClientError) -> ClientError:
-    if error.is_unknown:
-        error.hint = f"{error.hint} {UNKNOWN}".strip()
-    return error
+    raise left_open(error) if is_unknown else error

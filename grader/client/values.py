@@ -11,18 +11,28 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from grader.client.errors import refusal
 from grader.client.questions import FieldFacts
+from grader.client.results import FieldReading, Reading
 from grader.domain.shapes import of_axes
 from grader.errors import AnswerRefused
 from grader.formula.evaluate import Environment
 from grader.formula.scope import Scope
-from grader.reading.answer import Numbers, read_answer
-from grader.reading.fields import ArrayField, ChoiceField, Field, NumberField, TextField
+from grader.reading.answer import Answer, ExternalScore, Numbers, read_answer
+from grader.reading.fields import (
+    ArrayField,
+    ChoiceField,
+    ExternalField,
+    Field,
+    FileField,
+    NumberField,
+    TextField,
+)
 
 # Deeper than any answer, and the reader refuses it then.
 _MOST_LEVELS = 6
@@ -41,6 +51,21 @@ class Ready:
         return text.encode()
 
 
+def reading_of(ready: Ready, fields: Sequence[FieldFacts]) -> Reading:
+    """How an answer without formulas was read, in the way that the service tells it."""
+    sent = [each for each in fields if each.name in ready.answer]
+    left_out = [each.name for each in fields if each not in sent and each.is_optional]
+    return Reading(tuple(_reading(ready, each) for each in sent), tuple(left_out))
+
+
+def _reading(ready: Ready, field: FieldFacts) -> FieldReading:
+    if field.is_numeric:
+        shape = np.shape(ready.answer[field.name])
+        return FieldReading(field.name, "numbers", shape=shape, format="JSON")
+    kinds = {"several": "choice", "external": "score"}
+    return FieldReading(field.name, kinds.get(field.kind, field.kind))
+
+
 def make_ready(values: Mapping[str, object], fields: Sequence[FieldFacts]) -> Ready:
     """Read an answer as the service would.
 
@@ -55,9 +80,6 @@ def make_ready(values: Mapping[str, object], fields: Sequence[FieldFacts]) -> Re
         With every fault that can be seen from here, in the service's words.
     """
     sent = {name: plain(value) for name, value in values.items() if value is not None}
-    if any(each.kind in ("external", "file") for each in fields):
-        # These are read from what the service knows; it will say what is wrong.
-        return Ready(sent, frozenset(sent))
     formulas = frozenset(
         each.name for each in fields if each.is_numeric and isinstance(sent.get(each.name), str)
     )
@@ -66,21 +88,28 @@ def make_ready(values: Mapping[str, object], fields: Sequence[FieldFacts]) -> Re
         read = read_answer(sent, known, Environment.empty())
     except AnswerRefused as refused:
         raise refusal(refused) from None
-    numbers = {
-        name: value.array.tolist()
-        for name, value in read.values.items()
-        if isinstance(value, Numbers)
-    }
-    return Ready({**sent, **numbers}, formulas)
+    return Ready({**sent, **_exact(read)}, formulas)
+
+
+def _exact(read: Answer) -> dict[str, Any]:
+    """The numbers of an answer as plain data."""
+    exact: dict[str, Any] = {}
+    for name, value in read.values.items():
+        match value:
+            case Numbers():
+                exact[name] = value.array.tolist()
+            case ExternalScore():
+                exact[name] = float(value.points)
+    return exact
 
 
 def plain(value: object, level: int = 0) -> object:
     """The value in Python's and NumPy's own types; tensors and the like become lists or arrays."""
     match value:
-        case np.ndarray() | np.generic() | int() | float() | complex() | None:
-            return value
         case str():
             return str(value)
+        case np.ndarray() | np.generic() | int() | float() | complex() | None:
+            return value
         case list() | tuple() if level < _MOST_LEVELS:
             return [plain(each, level + 1) for each in value]
         case set() | frozenset():
@@ -102,5 +131,10 @@ def _field(facts: FieldFacts, *, is_formula: bool) -> Field:
             return NumberField(facts.name, Scope())
         case "choice" | "several":
             return ChoiceField(facts.name, facts.options, several=facts.kind == "several")
+        case "file":
+            return FileField(facts.name)
+        case "external":
+            # How many points there are at most is for the service to say.
+            return ExternalField(facts.name, Decimal("Infinity"))
         case _:
             return TextField(facts.name, most_characters=sys.maxsize)

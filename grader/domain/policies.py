@@ -86,10 +86,20 @@ class Policy:
     most_attempts: int
     counted: Counted
     feedback: Feedback
+    builds_on: tuple[Feedback, ...] = ()
+    """How much is told about earlier parts, of which this one's result would tell as well."""
+
+    @property
+    def strictest(self) -> Feedback:
+        """The least that is told about this part or any that it builds on."""
+        return max((self.feedback, *self.builds_on), key=list(Feedback).index)
 
     def shows_result(self, moment: datetime) -> bool:
         """Whether a student may see how an attempt came out."""
-        match self.feedback:
+        return all(self._shows(each, moment) for each in (self.feedback, *self.builds_on))
+
+    def _shows(self, feedback: Feedback, moment: datetime) -> bool:
+        match feedback:
             case Feedback.FULL | Feedback.CORRECTNESS:
                 return True
             case Feedback.AFTER_DUE:

@@ -75,15 +75,15 @@ def list_attempts(
     student: str | None = None,
 ) -> list[AttemptReport]:
     """The caller's own attempts at a question, or for staff those of a student."""
-    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
-    published.rubric(question)
     if student is None:
         enrolment_id = place.need_enrolment().id
     else:
-        place.need(Role.ASSISTANT)
         place.caller.need(Scope.GRADES_READ)
+        place.need(Role.ASSISTANT)
         member: Member = get_member(session, run_id=place.run.id, login=student)
         enrolment_id = member.enrolment.id
+    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
+    published.rubric(question)
     part: Part = (enrolment_id, assignment, question)
     judged = list_judged(session, parts=[part])
     return _reports(

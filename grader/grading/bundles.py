@@ -68,8 +68,8 @@ class EarlierPart(Part):
     """The earlier part that this one builds on.
 
     `answer` is what the student had sent there, None where there was nothing; `is_own` tells
-    whether this part was tried with it, or with a reference, and is None while that is withheld,
-    since it tells how the earlier answer came out.
+    whether this part was tried with it, or with a reference. Both are None while results are
+    withheld, since they tell how the earlier answers came out.
     """
 
     question: QuestionId

@@ -39,7 +39,7 @@ def bundle_attempt(session: Session, desk: Desk, found: Found, *, at: datetime) 
         answer=attempt.answer,
         variant=_variant(session, attempt.enrolment_id, rubric),
         verdicts=list_verdicts(judgement_from(judgement).verdicts) if shows else None,
-        uses=_earlier(session, found, rubric, shows=shows),
+        uses=_earlier(session, found, rubric, shows=shows, is_published=is_published),
         publishes_at=opens_at,
         keys=desk.keys(session, run_id=attempt.run_id) if is_published else None,
     )
@@ -75,12 +75,15 @@ def _variant(session: Session, enrolment_id: str, rubric: Rubric) -> Variant:
     return variant_from(enrolment_id, shown.drawn)
 
 
-def _earlier(session: Session, found: Found, rubric: Rubric, *, shows: bool) -> EarlierPart | None:
+def _earlier(
+    session: Session, found: Found, rubric: Rubric, *, shows: bool, is_published: bool
+) -> EarlierPart | None:
     if rubric.earlier is None or found.attempt.uses_attempt_id is None:
         return None
     used = find_judged(session, attempt_id=found.attempt.uses_attempt_id)
     return EarlierPart(
         question=rubric.earlier.id,
-        answer=used[0].answer if used else None,
+        # The answer that counted is the better one; with the keys everybody can see that anyway.
+        answer=used[0].answer if used and (shows or is_published) else None,
         is_own=found.judgement.uses == "own" if shows else None,
     )

@@ -73,7 +73,17 @@ class Published:
             most_attempts=attempts.most + (extension.extra_attempts if extension else 0),
             counted=Counted(attempts.counted),
             feedback=Feedback(attempts.feedback),
+            builds_on=self._earlier_feedback(question),
         )
+
+    def _earlier_feedback(self, question: str) -> tuple[Feedback, ...]:
+        """How much is told about the parts that a question builds on."""
+        rubric = self.assignment.rubrics.get(question)
+        found = []
+        while rubric is not None and rubric.earlier is not None:
+            rubric = rubric.earlier
+            found.append(Feedback(self.form.attempts_at(rubric.form.id).feedback))
+        return tuple(found)
 
 
 class Shelf:

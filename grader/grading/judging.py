@@ -41,7 +41,9 @@ def judge_once(
     source = rubric.question.uses.question if rubric.question.uses else rubric.question
     key = (variant, source.id, source.revision)
     shown = find_variants(session, wanted=[key]).get(key)
-    drawn = judge.variant(variant) if shown is None else variant_from(variant, shown.drawn)
+    # What was shown in another course run is none of this one's business.
+    is_ours = shown is not None and shown.run_id == run_id
+    drawn = variant_from(variant, shown.drawn) if shown and is_ours else judge.variant(variant)
     stacked = stack_variants([drawn])
     answer = read_answer(sent, rubric.question.fields, stacked)
     earlier, before = None, None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
-from grader.errors import Refused
+from grader.errors import Place, Refused, RubricError, RubricErrors
 from grader.grading.desk import Desk, Published
 from grader.grading.standing import update_grades
 from grader.rubric.catalog import Assignment
+from grader.rubric.examples import run_examples
 from grader.store.audit import add_audit
 from grader.store.courses import RunLine
 from grader.store.database import Session, lock
@@ -15,8 +17,35 @@ from grader.store.grades import list_grades
 from grader.store.ids import new_id
 from grader.store.publications import PublicationLine, add_publication, find_in_force
 
+#: On so many variants the examples of what is published are tried.
+EXAMPLE_VARIANTS = 20
 # So many grades are brought up to date at once.
 _AT_ONCE = 200
+
+
+def check_examples(assignment: Assignment, *, known: Collection[str] = ()) -> None:
+    """Try a publication's own examples; those of versions that are `known` were tried before.
+
+    Raises
+    ------
+    RubricErrors
+        With every example that does not come out as its file says.
+    """
+    errors = []
+    for name, rubric in assignment.rubrics.items():
+        if rubric.version in known:
+            continue
+        for failures in run_examples(rubric, variants=EXAMPLE_VARIANTS):
+            errors += [
+                RubricError(
+                    f"the example {each.example!r} does not come out as it says: {each.message}",
+                    place=Place(f"{assignment.form.id}/{name}.yaml", 1, 1),
+                    field="examples",
+                )
+                for each in failures[:1]
+            ]
+    if errors:
+        raise RubricErrors(errors)
 
 
 def publish(

@@ -77,7 +77,8 @@ def check_contents(bundle: Bundle) -> Iterator[Check]:
         "The answer is not the one that the receipt is for.",
     )
     sent = bundle.uses.answer if bundle.uses is not None else None
-    if receipt.used_answer or sent is not None:
+    # Which earlier answer was used is withheld together with the verdicts.
+    if receipt.used_answer or (sent is not None and receipt.verdicts is not None):
         yield compare(
             "earlier answer",
             sent is not None and hash_answer(sent) == receipt.used_answer,

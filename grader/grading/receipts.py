@@ -71,7 +71,14 @@ def withhold(receipt: Receipt) -> Receipt:
     For questions whose feedback comes later. There are few possible verdicts, so that their hash
     would tell them, and so would the number of key sets and which earlier answer was used.
     """
-    hidden = {"verdicts": None, "score": None, "noise": "", "key_sets": 0, "used": ""}
+    hidden = {
+        "verdicts": None,
+        "score": None,
+        "noise": "",
+        "key_sets": 0,
+        "used": "",
+        "used_answer": "",
+    }
     return receipt.model_copy(update=hidden)
 
 

@@ -119,9 +119,11 @@ def _as_allowed(
                 "misconceptions": (),
                 "reviews": (),
                 "uses": None,
+                # Which earlier attempt counted tells which one was better.
+                "uses_attempt": None,
                 "is_counted": False,
                 "receipt": sign(withhold(report.receipt), key),
-                "shows": policy.feedback,
+                "shows": policy.strictest,
             }
         )
     if policy.feedback is Feedback.CORRECTNESS:

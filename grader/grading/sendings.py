@@ -52,6 +52,8 @@ class Case:
     policy: Policy
     before: list[Judged]
     earlier: AttemptLine | None
+    earlier_sent_at: datetime | None
+    """When the newest attempt at the earlier part came, which is not always the counted one."""
 
 
 @dataclass(slots=True)
@@ -122,11 +124,12 @@ def look_up(wave: Wave, waiting: list[tuple[int, Sending]]) -> list[Case]:
     earlier = _counted_earlier(session, [(sending, rubric) for _, sending, _, rubric, _ in allowed])
     cases = []
     for place, sending, published, rubric, policy in allowed:
-        used = earlier.get(sending.part)
+        used, sent_at = earlier.get(sending.part, (None, None))
         if rubric.earlier is not None and used is None:
             wave.results[place] = _nothing_to_use(rubric)
             continue
-        cases.append(Case(place, sending, published, rubric, policy, before[sending.part], used))
+        known = before[sending.part]
+        cases.append(Case(place, sending, published, rubric, policy, known, used, sent_at))
     return cases
 
 
@@ -156,8 +159,11 @@ def check_allowed(rubric: Rubric, policy: Policy, *, at: datetime) -> None:
 
 def _counted_earlier(
     session: Session, wanted: list[tuple[Sending, Rubric]]
-) -> dict[Part, AttemptLine]:
-    """The counted attempts at the parts that these build on, by the part that builds."""
+) -> dict[Part, tuple[AttemptLine, datetime]]:
+    """The counted attempts at the parts that these build on, by the part that builds.
+
+    With each, when the newest attempt there came.
+    """
     sources: dict[Part, Part] = {}
     for sending, rubric in wanted:
         if rubric.earlier is not None:
@@ -166,12 +172,18 @@ def _counted_earlier(
     if not sources:
         return {}
     grades = find_grades(session, parts=sources.values())
-    attempts = {attempt.id: attempt for attempt, _ in list_judged(session, parts=sources.values())}
+    attempts: dict[str, AttemptLine] = {}
+    newest: dict[Part, datetime] = {}
+    for attempt, _ in list_judged(session, parts=sources.values()):
+        attempts[attempt.id] = attempt
+        newest[attempt.part] = max(
+            newest.get(attempt.part, attempt.received_at), attempt.received_at
+        )
     found = {}
     for part, source in sources.items():
         counted = grades[source].counted_attempt_id if source in grades else None
         if counted is not None:
-            found[part] = attempts[counted]
+            found[part] = attempts[counted], newest[source]
     return found
 
 
@@ -188,11 +200,19 @@ def _nothing_to_use(rubric: Rubric) -> Refused:
 def find_same(case: Case) -> Judged | None:
     """The attempt with the same answer, and on the same earlier attempt, if there is one."""
     digest = hash_answer(case.sending.answer)
-    uses = case.earlier.id if case.earlier else None
     for attempt, judgement in case.before:
-        if attempt.answer_digest == digest and attempt.uses_attempt_id == uses:
+        if attempt.answer_digest == digest and _builds_on_the_same(case, attempt):
             return attempt, judgement
     return None
+
+
+def _builds_on_the_same(case: Case, attempt: AttemptLine) -> bool:
+    if case.earlier is None or case.earlier_sent_at is None:
+        return attempt.uses_attempt_id is None
+    if case.policy.shows_result(case.sending.received_at):
+        return attempt.uses_attempt_id == case.earlier.id
+    # Whether the counted attempt is another one since would tell whether a newer one is better.
+    return attempt.received_at >= case.earlier_sent_at
 
 
 def none_left(policy: Policy) -> Refused:

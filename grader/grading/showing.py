@@ -54,8 +54,13 @@ class QuestionState:
 
     @property
     def points(self) -> Decimal | None:
-        """What was earned, where the student may know."""
-        return self.grade.points if self.grade and self.shows_result else None
+        """What was earned, where the student may know; an override is told in any case."""
+        return self.grade.points if self.grade and self.shows_points else None
+
+    @property
+    def shows_points(self) -> bool:
+        """Whether the student may know the points, if not how the attempts came out."""
+        return self.shows_result or bool(self.grade and self.grade.is_overridden)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +120,10 @@ def _question_state(
     at: datetime,
 ) -> QuestionState:
     policy = published.policy(question, extension)
-    shows = policy.shows_result(at) or bool(grade and grade.is_overridden)
+    shows = policy.shows_result(at)
+    tells = shows or bool(grade and grade.is_overridden)
     return QuestionState(
-        published.rubric(question), policy, grade, _word(policy, grade, shows, at=at), shows
+        published.rubric(question), policy, grade, _word(policy, grade, tells, at=at), shows
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select, text, update
 
 from grader.domain.roles import Role
 from grader.store.courses import EnrolmentLine
@@ -104,3 +104,12 @@ def change_enrolments(
     ]
     if rows:
         session.execute(update(Enrolment), rows)
+
+
+def note_growth(session: Session) -> None:
+    """Let PostgreSQL count again after many rows came at once.
+
+    Until it does so by itself it takes the tables for small and reads them whole for every query.
+    """
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text("ANALYZE people, enrolments"))

@@ -1,37 +1,20 @@
-"""What `grader verify` reads: all rows in order, a few at a time, also where one is damaged.
-
-Every other query may trust what was written. Here a row that holds something else than its column
-should is given as `Unreadable`, and the walk goes on behind it.
-"""
+"""What `grader verify` reads: everything in order, a few rows at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
-from sqlalchemy import (
-    Boolean,
-    Dialect,
-    Integer,
-    Select,
-    String,
-    exists,
-    func,
-    select,
-    text,
-    type_coerce,
-    union,
-)
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy import exists, func, select, text, union
 from sqlalchemy.orm import aliased
-from sqlalchemy.types import NullType
 
-from grader.store.attempts import _ATTEMPT, _JUDGEMENT, AttemptLine, JudgementLine, Part
-from grader.store.audit import _AUDIT, AuditLine
+from grader.store.attempts import AttemptLine, JudgementLine, Part
+from grader.store.audit import AuditLine
 from grader.store.database import Session
-from grader.store.publications import _PUBLICATION, PublicationLine
+from grader.store.publications import PublicationLine
+from grader.store.raw_rows import AT_ONCE, Unreadable, columns_of, raw, walk_rows
 from grader.store.tables import (
     Attempt,
     AuditEntry,
@@ -43,69 +26,15 @@ from grader.store.tables import (
     Judgement,
     Override,
     Publication,
+    PublicationPart,
     Review,
     RubricText,
-    SigningKey,
 )
 
-#: So many rows are in memory at once; an answer may have a megabyte.
-_AT_ONCE = 200
-
-#: What a file raises that is damaged below the level of rows.
-Damaged = DatabaseError
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A row that cannot be read; `id` says which one it is."""
-
-    id: str
-
-
-Line = TypeVar("Line")
-
-
-def _walk(
-    session: Session,
-    statement: Select[Any],
-    columns: Sequence[Any],
-    make: Callable[[list[Any]], Line],
-    *,
-    id_at: int = 0,
-) -> Iterator[Line | Unreadable]:
-    """Rows as lines; `id_at` is where the column stands that names a row."""
-    dialect = session.connection().dialect
-    readers = [_reader(column, dialect) for column in columns]
-    for row in session.execute(statement.execution_options(yield_per=_AT_ONCE)):
-        try:
-            line = make([read(raw) for read, raw in zip(readers, row, strict=True)])
-        except (TypeError, ValueError, ArithmeticError):
-            yield Unreadable(str(row[id_at]))
-        else:
-            yield line
-
-
-def _raw(columns: Sequence[Any]) -> list[Any]:
-    """Columns as the database has them; what they mean is read afterwards, row by row."""
-    return [type_coerce(column, NullType()) for column in columns]
-
-
-def _reader(column: Any, dialect: Dialect) -> Callable[[Any], Any]:
-    kind = column.type
-    process = kind.dialect_impl(dialect).result_processor(dialect, None)
-    # SQLite keeps any value in any column; what is no text or number then is damaged.
-    plain = {Boolean: bool, Integer: int, String: str}
-    expected = next((each for base, each in plain.items() if isinstance(kind, base)), object)
-
-    def read(raw: Any) -> Any:
-        if raw is None:
-            return None
-        value = process(raw) if process else raw
-        if not isinstance(value, expected):
-            raise TypeError(f"{column} holds a {type(value).__name__}")
-        return value
-
-    return read
+_ATTEMPT = columns_of(Attempt, AttemptLine)
+_JUDGEMENT = columns_of(Judgement, JudgementLine)
+_PUBLICATION = columns_of(Publication, PublicationLine)
+_AUDIT = columns_of(AuditEntry, AuditLine)
 
 
 # Attempts and judgements
@@ -121,8 +50,8 @@ class Used:
     answer_digest: str
 
 
-_used = aliased(Attempt)
-_USED = (_used.enrolment_id, _used.assignment, _used.question, _used.answer_digest)
+_earlier = aliased(Attempt)
+_USED = columns_of(_earlier, Used)
 
 
 def _as_used(values: list[Any]) -> Used | None:
@@ -131,34 +60,37 @@ def _as_used(values: list[Any]) -> Used | None:
 
 def walk_attempts(session: Session) -> Iterator[tuple[AttemptLine, Used | None] | Unreadable]:
     """All attempts, by student and question, in the order of their numbers."""
-    columns = (*_ATTEMPT, *_USED)
+    columns, count = (*_ATTEMPT, *_USED), len(_ATTEMPT)
     statement = (
-        select(*_raw(columns))
-        .join(_used, _used.id == Attempt.uses_attempt_id, isouter=True)
+        select(*raw(columns))
+        .join(_earlier, _earlier.id == Attempt.uses_attempt_id, isouter=True)
         .order_by(Attempt.enrolment_id, Attempt.assignment, Attempt.question, Attempt.number)
     )
-    count = len(_ATTEMPT)
 
     def make(values: list[Any]) -> tuple[AttemptLine, Used | None]:
         return AttemptLine(*values[:count]), _as_used(values[count:])
 
-    return _walk(session, statement, columns, make)
+    return walk_rows(session, statement, columns, make)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedLine:
-    """A judgement, or that there is none, with what its attempt says."""
+    """A judgement, or that there is none, with what its attempt says.
+
+    `published_version` is the rubric that was in force when the attempt was made.
+    """
 
     attempt_id: str
     run_id: str
     enrolment_id: str
+    assignment: str
     question: str
     answer_digest: str
     received_at: datetime
     published_version: str | None
     used: Used | None
-    judgement: JudgementLine | None
     judgement_run_id: str | None
+    judgement: JudgementLine | None
 
 
 _OF_ATTEMPT = (
@@ -169,52 +101,34 @@ _OF_ATTEMPT = (
     Attempt.question,
     Attempt.answer_digest,
     Attempt.received_at,
+    select(PublicationPart.version)
+    .where(
+        PublicationPart.publication_id == Attempt.publication_id,
+        PublicationPart.question == Attempt.question,
+    )
+    .scalar_subquery(),
 )
 
 
 def walk_judgements(session: Session) -> Iterator[JudgedLine | Unreadable]:
     """All judgements by attempt, in the order of their numbers; attempts without one, too."""
-    version = _published_version()
-    columns = (*_OF_ATTEMPT, version, *_USED, *_JUDGEMENT, Judgement.run_id)
+    columns = (*_OF_ATTEMPT, *_USED, Judgement.run_id, *_JUDGEMENT)
     statement = (
-        select(*_raw(columns))
+        select(*raw(columns))
         .select_from(Attempt)
         .join(Judgement, Judgement.attempt_id == Attempt.id, isouter=True)
-        .join(_used, _used.id == Attempt.uses_attempt_id, isouter=True)
+        .join(_earlier, _earlier.id == Attempt.uses_attempt_id, isouter=True)
         .order_by(Attempt.id, Judgement.number)
     )
-    return _walk(session, statement, columns, _judged)
-
-
-def _published_version() -> Any:
-    """The version of the rubric that was in force for an attempt."""
-    from grader.store.tables import PublicationPart
-
-    return (
-        select(PublicationPart.version)
-        .where(
-            PublicationPart.publication_id == Attempt.publication_id,
-            PublicationPart.question == Attempt.question,
-        )
-        .scalar_subquery()
-    )
+    return walk_rows(session, statement, columns, _judged)
 
 
 def _judged(values: list[Any]) -> JudgedLine:
-    attempt_id, run_id, enrolment_id, assignment, question, digest, at, version = values[:8]
-    judgement = values[12:-1]
-    return JudgedLine(
-        attempt_id,
-        run_id,
-        enrolment_id,
-        f"{assignment}/{question}",
-        digest,
-        at,
-        version,
-        _as_used(values[8:12]),
-        JudgementLine(*judgement) if judgement[0] is not None else None,
-        values[-1],
-    )
+    of_attempt, rest = values[: len(_OF_ATTEMPT)], values[len(_OF_ATTEMPT) :]
+    used, (run_id, *judgement) = rest[: len(_USED)], rest[len(_USED) :]
+    line = JudgementLine(*judgement) if judgement[0] is not None else None
+    facts: list[Any] = [*of_attempt, _as_used(used), run_id, line]
+    return JudgedLine(*facts)
 
 
 def walk_orphans(session: Session) -> Iterator[tuple[str, str]]:
@@ -222,23 +136,23 @@ def walk_orphans(session: Session) -> Iterator[tuple[str, str]]:
     for table in (Judgement, Review):
         there = exists().where(Attempt.id == table.attempt_id)
         statement = select(table.id, table.attempt_id).where(~there).order_by(table.id)
-        for row in session.execute(statement.execution_options(yield_per=_AT_ONCE)):
+        for row in session.execute(statement.execution_options(yield_per=AT_ONCE)):
             yield row[0], row[1]
 
 
 @dataclass(frozen=True, slots=True)
 class StoredAttempt:
-    """An attempt with all its judgements' receipts, the oldest first."""
+    """An attempt with all its judgements, the oldest first."""
 
     attempt: AttemptLine
-    receipts: list[Any]
+    judgements: list[JudgementLine]
 
 
 def find_stored(session: Session, *, ids: Iterable[str]) -> dict[str, StoredAttempt | Unreadable]:
     """Attempts by their ids; those that are not there are absent."""
-    columns = (*_ATTEMPT, Judgement.receipt)
+    columns, count = (*_ATTEMPT, *_JUDGEMENT), len(_ATTEMPT)
     statement = (
-        select(*_raw(columns))
+        select(*raw(columns))
         .select_from(Attempt)
         .join(Judgement, Judgement.attempt_id == Attempt.id, isouter=True)
         .where(Attempt.id.in_(sorted(set(ids))))
@@ -246,16 +160,20 @@ def find_stored(session: Session, *, ids: Iterable[str]) -> dict[str, StoredAtte
     )
 
     def make(values: list[Any]) -> StoredAttempt:
-        return StoredAttempt(AttemptLine(*values[:-1]), [values[-1]])
+        judgement = values[count:]
+        has_one = judgement[0] is not None
+        return StoredAttempt(
+            AttemptLine(*values[:count]), [JudgementLine(*judgement)] if has_one else []
+        )
 
     found: dict[str, StoredAttempt | Unreadable] = {}
-    for line in _walk(session, statement, columns, make):
+    for line in walk_rows(session, statement, columns, make):
         if isinstance(line, Unreadable):
             found[line.id] = line
             continue
         before = found.setdefault(line.attempt.id, line)
         if before is not line and isinstance(before, StoredAttempt):
-            before.receipts.extend(line.receipts)
+            before.judgements.extend(line.judgements)
     return found
 
 
@@ -277,10 +195,11 @@ def walk_attempt_ids(session: Session) -> Iterator[str]:
 
 def list_all_publications(session: Session) -> list[PublicationLine | Unreadable]:
     """All publications of all course runs, the newest of each assignment last."""
-    statement = select(*_raw(_PUBLICATION)).order_by(
+    statement = select(*raw(_PUBLICATION)).order_by(
         Publication.run_id, Publication.assignment, Publication.number
     )
-    return list(_walk(session, statement, _PUBLICATION, lambda values: PublicationLine(*values)))
+    lines = walk_rows(session, statement, _PUBLICATION, lambda values: PublicationLine(*values))
+    return list(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,50 +229,41 @@ def list_generosity(session: Session) -> dict[tuple[str, str], Generosity]:
 def walk_rubric_texts(session: Session) -> Iterator[tuple[str, str] | Unreadable]:
     """All rubric texts with the versions that they are known by."""
     columns = (RubricText.version, RubricText.text)
-    statement = select(*_raw(columns)).order_by(RubricText.version)
-    return _walk(session, statement, columns, lambda values: (values[0], values[1]))
+    statement = select(*raw(columns)).order_by(RubricText.version)
+    return walk_rows(session, statement, columns, lambda values: (values[0], values[1]))
 
 
-def find_rubric_text(session: Session, *, version: str) -> str | None:
-    """The text of a version."""
-    return session.scalar(select(RubricText.text).where(RubricText.version == version))
-
-
-# Grades
+# Grades, audit, requests, and the database itself
 
 
 def walk_parts(session: Session) -> Iterator[tuple[str | None, Part]]:
-    """Every student's part at which something was done or is graded, with its course run."""
+    """Every part at which something was done or is graded, with its student's course run."""
     tables = (Attempt, Override, ExternalScore, Grade)
     parts = union(
         *(select(each.enrolment_id, each.assignment, each.question) for each in tables)
     ).subquery()
+    part = (parts.c.enrolment_id, parts.c.assignment, parts.c.question)
     statement = (
-        select(Enrolment.run_id, parts.c.enrolment_id, parts.c.assignment, parts.c.question)
+        select(Enrolment.run_id, *part)
         .select_from(parts)
         .join(Enrolment, Enrolment.id == parts.c.enrolment_id, isouter=True)
-        .order_by(
-            Enrolment.run_id, parts.c.enrolment_id, parts.c.assignment, parts.c.question
-        )
-    )  # fmt: skip
+        .order_by(Enrolment.run_id, *part)
+    )
     for row in session.execute(statement.execution_options(yield_per=1000)):
         yield row[0], (row[1], row[2], row[3])
 
 
-# Audit, keys, requests, and the database itself
-
-
 def walk_chain(session: Session) -> Iterator[AuditLine | Unreadable]:
     """All entries of the audit chain in order."""
-    statement = select(*_raw(_AUDIT)).order_by(AuditEntry.number)
-    return _walk(session, statement, _AUDIT, lambda values: AuditLine(*values))
+    statement = select(*raw(_AUDIT)).order_by(AuditEntry.number)
+    return walk_rows(session, statement, _AUDIT, lambda values: AuditLine(*values))
 
 
-def walk_answered(session: Session) -> Iterator[tuple[str, str, str] | Unreadable]:
-    """All requests that were answered: who sent them, their key, and the body of the answer."""
-    columns = (IdempotencyKey.key, IdempotencyKey.caller, IdempotencyKey.body)
-    statement = select(*_raw(columns)).order_by(IdempotencyKey.caller, IdempotencyKey.key)
-    return _walk(session, statement, columns, lambda values: (values[1], values[0], values[2]))
+def walk_answered(session: Session) -> Iterator[tuple[str, str] | Unreadable]:
+    """The keys of all requests that were answered, with the bodies of the answers."""
+    columns = (IdempotencyKey.key, IdempotencyKey.body)
+    statement = select(*raw(columns)).order_by(IdempotencyKey.caller, IdempotencyKey.key)
+    return walk_rows(session, statement, columns, lambda values: (values[0], values[1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +273,7 @@ class Sizes:
     attempts: int
     judgements: int
     rubric_texts: int
+    publications: int
     grades: int
     audit: int
     answered: int
@@ -370,26 +281,22 @@ class Sizes:
 
 def count_rows(session: Session) -> Sizes:
     """How many rows there are."""
-    tables = (Attempt, Judgement, RubricText, Grade, AuditEntry, IdempotencyKey)
+    tables = (Attempt, Judgement, RubricText, Publication, Grade, AuditEntry, IdempotencyKey)
     counts = [session.scalar(select(func.count()).select_from(each)) or 0 for each in tables]
     return Sizes(*counts)
 
 
-def list_private_keys(session: Session) -> dict[str, bytes]:
-    """All signing keys by the name that they are stored under."""
-    statement = select(SigningKey.id, SigningKey.private)
-    return {row[0]: row[1] for row in session.execute(statement)}
-
-
-def check_database(session: Session) -> Iterator[tuple[str, str]]:
-    """What the database finds wrong with itself, as pairs of where and what.
-
-    PostgreSQL finds out when it reads; SQLite is asked.
-    """
+def list_self_checks(session: Session) -> tuple[str, ...]:
+    """What the database can be asked about itself; PostgreSQL finds out whenever it reads."""
     if session.connection().dialect.name != "sqlite":
-        return
-    for row in session.execute(text("PRAGMA integrity_check")):
-        if row[0] != "ok":
-            yield "integrity", str(row[0])
-    for table, row_id, parent, _ in session.execute(text("PRAGMA foreign_key_check")):
-        yield f"{table} row {row_id}", f"It names a row of {parent} that is not there."
+        return ()
+    return "integrity_check", "foreign_key_check"
+
+
+def ask_database(session: Session, self_check: str) -> Iterator[tuple[str, str]]:
+    """What the database finds wrong with itself, as pairs of where and what."""
+    for row in session.execute(text(f"PRAGMA {self_check}")):
+        if len(row) > 1:
+            yield f"{row[0]} row {row[1]}", f"It names a row of {row[2]} that is not there."
+        elif row[0] != "ok":
+            yield "file", f"{row[0]}."

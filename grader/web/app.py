@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import RedirectResponse
+from fastapi.routing import APIRoute
 
 from grader import __version__
 from grader.web import health
@@ -64,6 +66,7 @@ def make_app(service: Service, caps: Caps | None = None) -> FastAPI:
         openapi_url="/openapi.json",
         # Problems are described by us, route by route.
         separate_input_output_schemas=False,
+        generate_unique_id_function=_operation_id,
     )
     app.state.service = service
     install_problems(app)
@@ -73,9 +76,15 @@ def make_app(service: Service, caps: Caps | None = None) -> FastAPI:
     app.include_router(sign_in.router)
     _install_start(app)
     install_openapi(app)
+    _describe_ways_in(app)
     install_manual(app)
     install_frame(app, clock=service.clock, logs=service.logs, metrics=service.metrics)
     return app
+
+
+def _operation_id(route: APIRoute) -> str:
+    """What generated clients call it: the name of its function."""
+    return route.name
 
 
 def _api() -> APIRouter:
@@ -94,6 +103,28 @@ def _api() -> APIRouter:
     ):
         api.include_router(module.router)
     return api
+
+
+def _describe_ways_in(app: FastAPI) -> None:
+    """Let the app's description say how callers are recognised, and which calls need none."""
+    describe = app.openapi
+
+    def describe_with_ways_in() -> dict[str, Any]:
+        spec = describe()
+        spec["components"]["securitySchemes"] = {
+            "token": {"type": "http", "scheme": "bearer", "description": "A token of yours."},
+        }
+        for path in spec["paths"].values():
+            for operation in path.values():
+                operation["security"] = [] if _is_public(operation) else [{"token": []}]
+        return spec
+
+    # Replacing this method is the way that FastAPI documents.
+    app.openapi = describe_with_ways_in  # type: ignore[method-assign]
+
+
+def _is_public(operation: dict[str, Any]) -> bool:
+    return "401" not in operation["responses"] or "anybody" in operation.get("x-roles", ())
 
 
 def _install_start(app: FastAPI) -> None:

@@ -44,6 +44,7 @@ _MISFIT = Fault(
 #: One realistic error of each kind; the status follows from the table in `problems`.
 EXAMPLES: tuple[KeysetError, ...] = (
     MalformedRequest('The key "q" is there twice in one object.', code="json.repeated"),
+    MalformedRequest("The address holds the character U+0000.", code="http.invalid"),
     MalformedRequest("The body did not arrive within 15 seconds.", code="body.slow"),
     MalformedRequest("The body may have at most 1048576 bytes.", code="body.too_large"),
     MalformedRequest("The body must be application/json in UTF-8.", code="body.type"),
@@ -190,6 +191,9 @@ def _replace_errors(operation: dict[str, Any]) -> None:
     known = operation.setdefault("responses", {})
     if "HTTPValidationError" in str(known.get("422", {}).get("content", "")):
         known["422"] = _of_status(422)
+    if operation.get("parameters"):
+        # Nothing that is sent in an address is taken for what it is not.
+        known.setdefault("400", _of_status(400))
     if "requestBody" in operation:
         for status in _OF_BODIES:
             known.setdefault(str(status), _of_status(status))

@@ -129,9 +129,12 @@ def make_example(schema: Schema, schemas: Schemas, level: int = 0) -> Any:
 def _plain_example(schema: Schema, schemas: Schemas, level: int) -> Any:
     match schema.get("type"):
         case "object":
+            # What may be left out is shown only where somebody has said how it looks.
+            needed = schema.get("required", ())
             return {
                 name: make_example(member, schemas, level + 1)
                 for name, member in schema.get("properties", {}).items()
+                if name in needed or "examples" in member or "example" in member
             }
         case "array":
             inner = make_example(schema.get("items", {}), schemas, level + 1)

@@ -174,8 +174,8 @@ def test_ten_thousand_people_come_in_seconds(database: Database, run: RunLine) -
     changed = time.perf_counter()
 
     # Far above what it takes, because other tests use the machine as well.
-    assert added - begin < 8
-    assert changed - added < 8
+    assert added - begin < 30
+    assert changed - added < 30
     assert len(members(database)) == 10_000
 
 
@@ -232,8 +232,9 @@ def test_an_account_that_was_in_no_course_keeps_its_name(
 ) -> None:
     with database.write() as session:
         add(session, "kim")
-    bring(database, instructor, "login,name\nkim,Mine\n")
+    (change,) = bring(database, instructor, "login,name\nkim,Mine\n").changes
 
+    assert (change.name, change.kept) == ("Kim", ("name",))
     assert members(database)["kim"].name == "Kim"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import typer
@@ -14,21 +15,40 @@ CODES = "| code | means |\n| --- | --- |\n"
 
 
 def list_commands() -> dict[str, Any]:
-    """Every command by what one types, the program itself first."""
-    program = typer.main.get_command(app)
-    commands: dict[str, Any] = getattr(program, "commands")  # noqa: B009 - typer hides the type
-    return {"grader": program, **{f"grader {name}": each for name, each in commands.items()}}
+    """Every command by what one types, the program itself first; groups stand before theirs."""
+    return dict(_walk("grader", typer.main.get_command(app)))
+
+
+def _walk(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    yield name, command
+    if hasattr(command, "list_commands"):
+        for each in command.list_commands(None):
+            yield from _walk(f"{name} {each}", command.get_command(None, each))
 
 
 def with_tables(page: str) -> str:
     """The page with the help and the table of every command made anew."""
+    page = _with_headings(page)
     for name, command in list_commands().items():
         heading = f"## `{name}`\n\n"
-        pattern = rf"^{re.escape(heading)}(?:.*\n\n)?{re.escape(HEADING)}(?:\|.*\n)*"
+        table = rf"(?:\n{re.escape(HEADING)}(?:\|.*\n)*)?"
+        pattern = rf"^{re.escape(heading)}(?:[^|#\n].*\n)?{table}"
         summary = command.help.partition("\n\n")[0]
-        made = f"{heading}{summary}\n\n{HEADING}{_rows(command)}"
+        rows = _rows(command)
+        made = f"{heading}{summary}\n" + (f"\n{HEADING}{rows}" if rows else "")
         page = _replaced(pattern, made, page)
     return _replaced(rf"^{re.escape(CODES)}(?:\|.*\n)*", CODES + _exit_codes(), page)
+
+
+def _with_headings(page: str) -> str:
+    """The page with a section for every command, in the order of the help."""
+    following = "## Exit codes\n"
+    for name in reversed(list_commands()):
+        heading = f"## `{name}`\n"
+        if heading not in page:
+            page = page.replace(following, f"{heading}\n\n{following}")
+        following = heading
+    return page
 
 
 def _replaced(pattern: str, made: str, page: str) -> str:
@@ -43,10 +63,14 @@ def _exit_codes() -> str:
 
 def _rows(command: Any) -> str:
     return "".join(
-        f"| `{_name(each)}` | {_default(each)} | {each.help} |\n"
+        "| `{}` | {} | {} |\n".format(*map(_cell, (_name(each), _default(each), each.help)))
         for each in command.params
         if not each.hidden
     )
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _name(parameter: Any) -> str:
@@ -61,8 +85,10 @@ def _name(parameter: Any) -> str:
 def _default(parameter: Any) -> str:
     if parameter.required:
         return "**required**"
+    if parameter.default in (None, ""):
+        return ""
     if parameter.secondary_opts:
         return f"`{parameter.opts[0]}`"
-    if parameter.default in (None, False):
+    if parameter.default is False:
         return ""
     return f"`{parameter.default}`"

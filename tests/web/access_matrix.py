@@ -57,9 +57,16 @@ class Row:
     body, headers
         What is sent, for the objects of the path.
     prepare
-        Makes an object for each call, because the call uses it up.
+        Makes an object for each call of a caller, because the call uses it up.
+    looks_up
+        Which of the path's objects must be there; all of them, if not told otherwise.
+    course_in_body
+        Then the scope is asked for before the course.
+    foreign
+        What is foreign here and not elsewhere.
     sees
         Who learns that the object is there; None where that follows from the course.
+        Operators see those of other courses as well.
     own_scope
         What the owner's token needs instead of `scope`.
     """
@@ -71,7 +78,10 @@ class Row:
     ok: int = 200
     body: Callable[[World, Objects], Any] | None = None
     headers: Callable[[World, Objects], dict[str, str]] | None = None
-    prepare: Callable[[World], Objects] = field(default=lambda world: {})
+    prepare: Callable[[World, str], Objects] = field(default=lambda world, who: {})
+    looks_up: tuple[str, ...] | None = None
+    course_in_body: bool = False
+    foreign: Objects = field(default_factory=dict)
     sees: set[str] | None = None
     own_scope: Scope | None = None
 
@@ -81,8 +91,9 @@ class Row:
 
     @property
     def objects(self) -> list[str]:
-        """What the path names, in order."""
-        return [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
+        """What the path names and must be there, in order."""
+        named = [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
+        return [each for each in named if self.looks_up is None or each in self.looks_up]
 
 
 def sends(body: Any) -> Callable[[World, Objects], Any]:
@@ -124,29 +135,36 @@ def answer(world: World, objects: Objects) -> Any:
     return {"answer": {"q": f"{world.number()} k_a - k_b"}}
 
 
-def external(world: World) -> Objects:
+def external(world: World, who: str) -> Objects:
     return {"assignment": SINGLE_HEAD, "question": "2a"}
 
 
-def spare_student(world: World) -> Objects:
+def spare_student(world: World, who: str) -> Objects:
     login = f"spare-{world.number()}"
     world.add_member(login, Role.STUDENT)
     return {"login": login}
 
 
-def course_token(world: World) -> Objects:
+def course_token(world: World, who: str) -> Objects:
     name = f"course token {world.number()}"
     return {"token_id": world.add_service(name, [Scope.READ]).line.id}
 
 
-def written(world: World) -> Objects:
+def own_token(world: World, who: str) -> Objects:
+    owner = "ada" if who == "browser" else who
+    login = owner if owner in world.people else "ada"
+    name = f"own token {world.number()}"
+    return {"token_id": world.add_token(name, login, [Scope.READ]).line.id}
+
+
+def written(world: World, who: str) -> Objects:
     """An attempt of Bob's with text in it."""
     path = question_path(f"{SINGLE_HEAD}/1a") + "/attempts"
     sent = {"answer": {"explanation": "They are positive and add up to one."}}
     return {"attempt_id": world.post(path, "bob", sent).json()["id"]}
 
 
-def adas_attempt(world: World) -> Objects:
+def adas_attempt(world: World, who: str) -> Objects:
     path = question_path(f"{EXPLORATION}/3b") + "/attempts"
     return {"attempt_id": world.post(path, "ada", {"answer": {"q": "k_a"}}).json()["id"]}
 
@@ -195,10 +213,10 @@ ROWS = (
     Row("GET", "/metrics", ANYBODY),
     Row("GET", API + "/keys", ANYBODY),
     # Signing in
-    Row("GET", "/sign-in/{code}", ANYBODY, prepare=lambda world: {"code": world.link("ada")}),
+    Row("GET", "/sign-in/{code}", ANYBODY, prepare=lambda world, who: {"code": world.link("ada")}),
     Row(
         "POST", "/sign-in/{code}", ANYBODY, ok=303,
-        prepare=lambda world: {"code": world.link("ada")},
+        prepare=lambda world, who: {"code": world.link("ada")},
     ),
     Row(
         "POST", API + "/session", ANYBODY, ok=201,
@@ -212,8 +230,7 @@ ROWS = (
     Row("POST", API + "/courses", OPERATORS, Scope.ROSTER, 201, new_course),
     Row("GET", API + "/tokens", PEOPLE, Scope.TOKENS),
     Row("POST", API + "/tokens", PEOPLE, Scope.TOKENS, 201, one_token),
-    # Whose token it is depends on the caller: `test_tokens_of_others_are_not_there` has the rest.
-    Row("DELETE", API + "/tokens/{token_id}", set(), Scope.TOKENS, 204),
+    Row("DELETE", API + "/tokens/{token_id}", PEOPLE, Scope.TOKENS, 204, prepare=own_token),
     # A course
     Row("GET", COURSE, PARTICIPANTS, Scope.READ),
     Row("GET", COURSE + "/assignments", PARTICIPANTS, Scope.READ),
@@ -252,9 +269,14 @@ ROWS = (
     Row(
         "POST", QUESTION + "/external-scores", INSTRUCTORS, Scope.GRADES_WRITE, 201,
         sends({"source": "lab", "scores": [{"student": "ada", "points": 3}]}), prepare=external,
+        foreign={"question": "3b"},
     ),
     Row("POST", ASSIGNMENT + "/extensions", INSTRUCTORS, Scope.GRADES_WRITE, 201, sends(EXTENSION)),
-    Row("POST", ASSIGNMENT + "/publications", INSTRUCTORS, Scope.PUBLISH, 201, shipped_texts),
+    # An assignment is made by its first publication.
+    Row(
+        "POST", ASSIGNMENT + "/publications", INSTRUCTORS, Scope.PUBLISH, 201, shipped_texts,
+        looks_up=("course",),
+    ),
     # Who takes part
     Row("GET", COURSE + "/people", INSTRUCTORS, Scope.ROSTER),
     Row("POST", COURSE + "/roster/preview", INSTRUCTORS, Scope.ROSTER, body=ROSTER),
@@ -271,9 +293,5 @@ ROWS = (
         "DELETE", COURSE + "/tokens/{token_id}", INSTRUCTORS, Scope.TOKENS, 204,
         prepare=course_token,
     ),
-    # The course stands in the body, so that the scope is asked for first.
-    Row("POST", API + "/grade", STAFF, Scope.JUDGE, body=JUDGE),
+    Row("POST", API + "/grade", STAFF, Scope.JUDGE, body=JUDGE, course_in_body=True),
 )  # fmt: skip
-
-#: Calls with which an assistant or instructor would decide about own work, and others' objects.
-BY_NAME = {row.name: row for row in ROWS}

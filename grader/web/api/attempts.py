@@ -51,7 +51,7 @@ class AnswerSent(Body):
     answer: Any = Field(
         description="The fields by name: numbers, nested lists, or text that holds a formula, "
         "a NumPy array, MATLAB, CSV or LaTeX.",
-        examples=[{"q": "40 (k_a + k_b)"}],
+        examples=[{"q": "2 k_a - k_b"}],
     )
 
 

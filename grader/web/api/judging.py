@@ -48,7 +48,7 @@ class JudgeSent(Body):
         description="A name of your own, or a student's enrolment.",
         examples=["try-1"],
     )
-    answer: Any = Field(examples=[{"q": "40 (k_a + k_b)"}])
+    answer: Any = Field(examples=[{"q": "2 k_a - k_b"}])
     uses: Any = Field(
         default=None, description="The earlier part's answer, where the question builds on one."
     )

@@ -41,7 +41,7 @@ class QuestionSummary(Part):
     title: str = Field(examples=["A query that averages two values"])
     max_points: Points
     points: Points | None = Field(description="None before anything was sent, or while withheld.")
-    pending: Points = Field(description="What still waits for a person.")
+    pending: Points = Field(description="What still waits for a person; 0 while withheld.")
     attempts: int
     attempts_left: int
     most_attempts: int
@@ -102,7 +102,9 @@ class UsesRead(Part):
     """The earlier part that a question builds on."""
 
     question: str
-    attempt: str | None = Field(description="The counted attempt there, if there is one.")
+    attempt: str | None = Field(
+        description="The counted attempt there, if there is one; None while withheld."
+    )
 
 
 class QuestionRead(Part):

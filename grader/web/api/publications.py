@@ -17,11 +17,12 @@ from grader.errors import (
     RubricErrors,
     TooManyRequests,
 )
-from grader.grading.publishing import publish
+from grader.grading.publishing import check_examples, publish
 from grader.grading.requests import once
+from grader.rubric.catalog import Assignment as CompiledAssignment
 from grader.rubric.catalog import read_assignment
 from grader.store.database import Session
-from grader.store.publications import list_publications, list_versions
+from grader.store.publications import find_in_force, list_publications, list_versions
 from grader.web.access import (
     Overseer,
     Publisher,
@@ -87,7 +88,16 @@ async def create_publication(
     key: KeyHeader = None,
 ) -> Response:
     """Put an assignment's rubrics and dates in force; attempts keep their verdicts."""
-    read = await run_in_threadpool(read_assignment, assignment, body.form, body.rubrics)
+
+    def read_and_try() -> CompiledAssignment:
+        read = read_assignment(assignment, body.form, body.rubrics)
+        with service.database.read() as session:
+            current = find_in_force(session, run_id=place.run.id, assignment=assignment)
+            published = list_versions(session, publication_ids=[current.id] if current else [])
+        check_examples(read, known={each for line in published.values() for each in line.values()})
+        return read
+
+    read = await run_in_threadpool(read_and_try)
 
     def do(session: Session) -> str:
         line = publish(

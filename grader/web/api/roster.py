@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
+from grader.accounts.callers import Caller, enter
 from grader.accounts.roster_plans import RosterPlan, plan_roster
 from grader.accounts.rosters import apply_roster, leave, read_roster
 from grader.accounts.signing_in import LINK_LASTS, make_sign_in_link
@@ -23,9 +24,9 @@ from grader.errors import (
 )
 from grader.feedback.parts import Part
 from grader.grading.requests import once
-from grader.store.courses import Member, get_member, list_members
+from grader.store.courses import Member, get_member, list_enrolments, list_members
 from grader.store.database import Session
-from grader.store.people import get_person
+from grader.store.people import PersonLine, get_person
 from grader.web.access import Registrar, allows
 from grader.web.api.requests import KeyHeader, RequestDigest, request_key, respond
 from grader.web.intake import Body, StrictRoute
@@ -206,6 +207,27 @@ async def remove_member(
     await service.writer.run(do)
 
 
+def _may_more(session: Session, caller: Caller, person: PersonLine) -> bool:
+    """Whether a person may anything, in any course, that the caller may not.
+
+    Whoever has the link is that person everywhere: an instructor who enrols somebody from another
+    course must not become that person there.
+    """
+    if person.is_operator or caller.is_operator:
+        return person.is_operator
+    return any(
+        enrolment.role.rank >= _rank(session, caller, run_id=run.id)
+        for enrolment, run in list_enrolments(session, person_id=person.id)
+    )
+
+
+def _rank(session: Session, caller: Caller, *, run_id: str) -> int:
+    try:
+        return enter(session, caller, run_id=run_id).role.rank
+    except NotFound:
+        return -1
+
+
 class LinkMade(Part):
     """A link that signs in once."""
 
@@ -228,11 +250,10 @@ async def create_link(
     def do(session: Session) -> LinkMade:
         member = get_member(session, run_id=place.run.id, login=login)
         person = get_person(session, person_id=member.enrolment.person_id)
-        # Otherwise an instructor could become another instructor, or an operator.
-        is_equal = member.enrolment.role.rank >= place.role.rank
-        if person.is_operator or (is_equal and not place.caller.is_operator):
+        if _may_more(session, place.caller, person):
             raise Refused(
-                "Links are made for students and assistants; an operator makes others.",
+                "Links are made for students and assistants of your own courses; an operator "
+                "makes others.",
                 code="link.not_allowed",
             )
         code = make_sign_in_link(session, person, at=at, by=place.caller.id, run_id=place.run.id)

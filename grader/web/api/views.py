@@ -61,7 +61,7 @@ def _assignment(state: AssignmentState, *, at: datetime) -> dict[str, Any]:
     form, window = state.published.form, state.policy.window
     questions = state.questions.values()
     has_grades = any(each.grade for each in questions)
-    shows_all = all(each.shows_result for each in questions)
+    shows_all = all(each.shows_points for each in questions)
     points = total(each.points for each in questions)
     due_local = None
     if window.due_at is not None:
@@ -78,7 +78,7 @@ def _assignment(state: AssignmentState, *, at: datetime) -> dict[str, Any]:
         "phase": window.phase(at),
         "points": points if has_grades else None,
         "max_points": sum((each.rubric.form.points for each in questions), ZERO),
-        "pending": total(each.grade.pending for each in questions if each.grade),
+        "pending": total(_pending(each) for each in questions),
         "grade": form.grade_for(points) or None if has_grades and shows_all else None,
     }
 
@@ -91,7 +91,7 @@ def question_summary(state: QuestionState) -> m.QuestionSummary:
         title=state.rubric.form.title,
         max_points=state.rubric.form.points,
         points=state.points,
-        pending=grade.pending if grade else ZERO,
+        pending=_pending(state),
         attempts=state.attempts,
         attempts_left=state.attempts_left,
         most_attempts=state.policy.most_attempts,
@@ -100,6 +100,11 @@ def question_summary(state: QuestionState) -> m.QuestionSummary:
         is_overridden=bool(grade and grade.is_overridden),
         state=state.state,
     )
+
+
+def _pending(state: QuestionState) -> Decimal:
+    """What waits for a person; where results are withheld it would tell which attempt counts."""
+    return state.grade.pending if state.grade and state.shows_result else ZERO
 
 
 def question_read(shown: Shown, *, course: str, at: datetime) -> m.QuestionRead:
@@ -138,7 +143,7 @@ def _uses(shown: Shown) -> m.UsesRead | None:
     if earlier is None:
         return None
     before = shown.assignment.questions[earlier.form.id]
-    attempt = before.grade.counted_attempt_id if before.grade else None
+    attempt = before.grade.counted_attempt_id if before.grade and before.shows_result else None
     return m.UsesRead(question=earlier.form.id, attempt=attempt)
 
 

@@ -1,0 +1,195 @@
+"""What the demo's staff did: more time, scores of the lab, an override, reviews."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from grader.accounts.callers import Caller, Place, enter
+from grader.cli.demo.habits import Student, Term
+from grader.cli.demo.people import ASSISTANT, INSTRUCTOR
+from grader.cli.demo.sentences import COMMENTS, Quality, quality_of
+from grader.domain.roles import ALL_SCOPES
+from grader.grading.deciding import OutsideScore, enter_scores, extend, override, version_of
+from grader.grading.desk import Desk
+from grader.grading.reviewing import Waiting, list_waiting, review
+from grader.store.courses import Member, RunLine
+from grader.store.database import Session
+from grader.store.grades import GradeLine, list_grades
+from grader.store.people import get_person
+
+LAB = "2a"
+#: The assistant reviews this section first, and has not come to the end of it.
+REVIEWED_SECTION = "A"
+_MOST_REVIEWS = 200
+_REVIEW_LASTS = timedelta(minutes=2)
+
+
+def utc(moment: datetime) -> datetime:
+    """A moment by the clock on the wall, as it is stored."""
+    return moment.astimezone(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The course run with everybody in it, by login."""
+
+    session: Session
+    desk: Desk
+    run: RunLine
+    members: Mapping[str, Member]
+
+    def place(self, login: str) -> Place:
+        """Somebody in the course run."""
+        person = get_person(self.session, person_id=self.members[login].enrolment.person_id)
+        return enter(self.session, Caller(person.id, ALL_SCOPES, person), run_id=self.run.id)
+
+    def grades(self, assignment: str, question: str) -> dict[str, GradeLine]:
+        """The grades of a question by login, in the order of logins."""
+        lines = list_grades(self.session, run_id=self.run.id, assignment=assignment)
+        by_place = {each.enrolment_id: each for each in lines if each.question == question}
+        return {
+            login: by_place[member.enrolment.id]
+            for login, member in self.members.items()
+            if member.enrolment.id in by_place
+        }
+
+
+def decide(
+    course: Course,
+    students: Sequence[Student],
+    terms: Sequence[Term],
+    *,
+    today: datetime,
+    seed: str,
+) -> None:
+    """Do all that the staff did yesterday, by time."""
+    rng = random.Random(f"{seed} staff")
+    past_due, with_lab, _ = terms
+    noon = utc(today - timedelta(hours=12))
+    _enter_lab(course, with_lab, students, rng, at=noon - timedelta(hours=3))
+    _give_time(course, past_due, at=noon - timedelta(hours=2))
+    _override(course, past_due, at=noon - timedelta(hours=1))
+    waiting = [
+        each
+        for term in (with_lab, past_due)
+        for each in list_waiting(
+            course.session, course.desk, course.place(ASSISTANT), assignment=term.assignment.form.id
+        )
+    ]
+    _review(course, waiting, rng, since=noon)
+
+
+def _enter_lab(
+    course: Course, term: Term, students: Sequence[Student], rng: random.Random, *, at: datetime
+) -> None:
+    """The lab's scores, in halves of a point; a few have not handed it in."""
+    scores = [
+        OutsideScore(each.login, Decimal(_lab_halves(each, rng)) / 2)
+        for each in students
+        if rng.random() < 0.9
+    ]
+    enter_scores(
+        course.session,
+        course.desk,
+        course.place(INSTRUCTOR),
+        assignment=term.assignment.form.id,
+        question=LAB,
+        scores=scores,
+        source="lab server",
+        at=at,
+    )
+
+
+def _lab_halves(student: Student, rng: random.Random) -> int:
+    return round(min(max(rng.gauss(42 + 12 * student.skill, 6), 0), 60))
+
+
+def _give_time(course: Course, term: Term, *, at: datetime) -> None:
+    """More time for the first who was late."""
+    assignment = term.assignment
+    for question in assignment.rubrics:
+        for login, grade in course.grades(assignment.form.id, question).items():
+            if grade.late_days:
+                extend(
+                    course.session,
+                    course.desk,
+                    course.place(INSTRUCTOR),
+                    course.members[login],
+                    assignment=assignment.form.id,
+                    due_at=utc(term.due_at + timedelta(days=2)),
+                    extra_attempts=2,
+                    reason="Ill for two days, with a note from the doctor.",
+                    at=at,
+                )
+                return
+
+
+def _override(course: Course, term: Term, *, at: datetime) -> None:
+    """Some points for the last whose two heads earned none."""
+    assignment, question = term.assignment.form.id, "d-i"
+    unlucky = [
+        login
+        for login, grade in course.grades(assignment, question).items()
+        if grade.points == 0 and grade.changed_at < at
+    ]
+    if unlucky:
+        login = unlucky[-1]
+        override(
+            course.session,
+            course.desk,
+            course.place(INSTRUCTOR),
+            course.members[login],
+            assignment=assignment,
+            question=question,
+            points=Decimal(6),
+            reason="The idea was explained rightly in office hours; only the signs were wrong.",
+            version=version_of(course.grades(assignment, question)[login]),
+            at=at,
+        )
+
+
+def _review(
+    course: Course, waiting: Sequence[Waiting], rng: random.Random, *, since: datetime
+) -> None:
+    """The assistant's work of an afternoon and an evening, one text after the other."""
+    place = course.place(ASSISTANT)
+    section = {each.enrolment.id: each.enrolment.section for each in course.members.values()}
+    done = [
+        each
+        for each in waiting
+        if each.text
+        and section[each.attempt.enrolment_id] == REVIEWED_SECTION
+        and each.attempt.received_at < since
+    ]
+    for number, each in enumerate(done[:_MOST_REVIEWS]):
+        quality = quality_of(each.text or "")
+        items, points = _worth(each, quality)
+        review(
+            course.session,
+            course.desk,
+            place,
+            attempt_id=each.attempt.id,
+            criterion=each.criterion,
+            items=items,
+            points=points,
+            comment=rng.choice(COMMENTS[quality]),
+            version=None,
+            at=since + number * _REVIEW_LASTS,
+        )
+
+
+def _worth(waiting: Waiting, quality: Quality) -> tuple[list[int] | None, Decimal | None]:
+    """The items that hold, or points where one item holds in half."""
+    match quality:
+        case Quality.POOR:
+            return [], None
+        case Quality.GOOD:
+            return list(range(len(waiting.items))), None
+        case Quality.HALF if len(waiting.items) > 1:
+            return [0], None
+        case Quality.HALF:
+            return None, waiting.possible / 2

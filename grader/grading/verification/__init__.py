@@ -1,0 +1,1 @@
+"""The checks of `grader verify`, each of which looks at one kind of thing in the store."""

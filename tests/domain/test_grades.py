@@ -1,0 +1,118 @@
+"""What attempts, reviews, scores from outside and overrides come to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grader.domain.grades import Earned, choose_counted, settle, total
+from grader.domain.policies import Counted, Feedback, Policy, Window
+
+DUE = datetime(2026, 11, 20, tzinfo=UTC)
+POLICY = Policy(Window(None, DUE, 0, Decimal("0.25"), 4), 10, Counted.BEST, Feedback.FULL)
+
+
+def attempt(number: int, points: str, *, days_late: int = 0, hoped: str = "0") -> Earned:
+    received_at = DUE - timedelta(hours=20 - number) + timedelta(days=days_late)
+    return Earned(
+        f"att_{number}", number, received_at, Decimal(points), Decimal(hoped), Decimal(hoped), False
+    )
+
+
+@pytest.mark.parametrize(
+    ("counted", "expected"), [(Counted.BEST, 2), (Counted.LAST, 3), (Counted.FIRST, 1)]
+)
+def test_the_policy_says_which_attempt_counts(counted: Counted, expected: int) -> None:
+    attempts = [attempt(1, "2"), attempt(2, "8"), attempt(3, "5")]
+
+    chosen = choose_counted(replace(POLICY, counted=counted), attempts)
+
+    assert chosen is not None
+    assert chosen.number == expected
+
+
+def test_the_best_is_what_is_best_after_lateness() -> None:
+    standing = settle(POLICY, [attempt(1, "6"), attempt(2, "7", days_late=1)])
+
+    assert standing.counted_attempt_id == "att_1"
+    assert standing.points == 6
+    assert standing.late_days == 0
+
+
+def test_a_late_attempt_that_is_better_nevertheless_counts_reduced() -> None:
+    standing = settle(POLICY, [attempt(1, "2"), attempt(2, "8", days_late=1)])
+
+    assert standing.points == 6
+    assert standing.late_days == 1
+
+
+def test_of_equals_the_one_to_which_a_person_may_add_counts() -> None:
+    standing = settle(POLICY, [attempt(1, "8"), attempt(2, "8", hoped="2"), attempt(3, "8")])
+
+    assert standing.counted_attempt_id == "att_2"
+    assert standing.pending == 2
+
+
+def test_of_equals_the_earlier_counts() -> None:
+    assert settle(POLICY, [attempt(2, "8"), attempt(1, "8")]).counted_attempt_id == "att_1"
+
+
+def test_an_override_goes_before_everything() -> None:
+    standing = settle(
+        POLICY, [attempt(1, "8", hoped="2")], external=Decimal(3), override=Decimal("4.5")
+    )
+
+    assert standing.points == Decimal("4.5")
+    assert standing.pending == 0
+    assert standing.is_overridden
+
+
+def test_an_override_to_zero_is_an_override() -> None:
+    assert settle(POLICY, [attempt(1, "8")], override=Decimal(0)).points == 0
+
+
+def test_a_score_from_outside_is_never_late() -> None:
+    standing = settle(POLICY, [attempt(1, "8", days_late=2)], external=Decimal(30))
+
+    assert standing.points == 30
+    assert standing.late_days == 0
+
+
+def test_before_anything_was_done_there_are_no_points() -> None:
+    standing = settle(POLICY, [])
+
+    assert standing.points is None
+    assert standing.attempts == 0
+    assert total([standing.points, Decimal(2)]) == 2
+
+
+ATTEMPTS = st.lists(
+    st.tuples(st.decimals(0, 10, places=2), st.integers(0, 4)), min_size=1, max_size=8
+).map(lambda rows: [attempt(n, str(p), days_late=d) for n, (p, d) in enumerate(rows, 1)])
+
+
+@given(ATTEMPTS, st.decimals(0, 10, places=2), st.integers(0, 4))
+def test_trying_again_never_costs_points_where_the_best_counts(
+    attempts: list[Earned], points: Decimal, days: int
+) -> None:
+    more = [*attempts, attempt(len(attempts) + 1, str(points), days_late=days)]
+    before, after = settle(POLICY, attempts).points, settle(POLICY, more).points
+
+    assert before is not None
+    assert after is not None
+    assert after >= before
+
+
+@given(ATTEMPTS, st.randoms())
+def test_the_order_in_which_attempts_are_read_changes_nothing(
+    attempts: list[Earned], random: object
+) -> None:
+    shuffled = attempts[:]
+    random.shuffle(shuffled)  # type: ignore[attr-defined]  # hypothesis gives a Random
+
+    assert settle(POLICY, shuffled) == settle(POLICY, attempts)

@@ -1,0 +1,164 @@
+"""The writer: groups in one transaction, after the commit, and one bad piece spoils no other."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from grader.errors import KeysetError, NotFound, Unavailable
+from grader.store import writer as writer_module
+from grader.store.courses import add_course, has_course
+from grader.store.database import Database, Session
+from grader.store.writer import Writer
+
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+
+
+@pytest.fixture
+def writer(database: Database) -> Iterator[Writer]:
+    writer = Writer(database).start()
+    yield writer
+    writer.stop()
+
+
+class Courses:
+    """A handler that adds courses and remembers its groups."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[str]] = []
+        self.has_begun = threading.Event()
+        self.is_free = threading.Event()
+
+    def add(self, session: Session, names: Sequence[str]) -> Sequence[str | KeysetError]:
+        self.has_begun.set()
+        self.is_free.wait(10)
+        self.groups.append(list(names))
+        results: list[str | KeysetError] = []
+        for name in names:
+            if name == "refused":
+                results.append(NotFound())
+                continue
+            if name == "broken":
+                raise RuntimeError("a defect")
+            add_course(session, course_id=name, title=name, at=NOW)
+            results.append(name)
+        return results
+
+
+def is_there(database: Database, name: str) -> bool:
+    with database.read() as session:
+        return has_course(session, course_id=name)
+
+
+def put_all(writer: Writer, courses: Courses, names: Sequence[str]) -> list[object]:
+    """Put names into the line while the writer is busy with the first, and wait for all."""
+    futures = [writer.put(courses.add, name) for name in names]
+    courses.is_free.set()
+    return [future.exception(10) or future.result(10) for future in futures]
+
+
+def test_what_waits_shares_a_transaction(writer: Writer, database: Database) -> None:
+    courses = Courses()
+
+    results = put_all(writer, courses, ["first", "second", "third", "fourth"])
+
+    assert results == ["first", "second", "third", "fourth"]
+    assert sorted(map(len, courses.groups)) in ([1, 3], [4], [2, 2])
+    assert all(is_there(database, name) for name in ("first", "second", "third", "fourth"))
+
+
+def test_a_refused_piece_is_told_and_the_others_are_done(
+    writer: Writer, database: Database
+) -> None:
+    results = put_all(writer, Courses(), ["first", "refused", "third"])
+
+    assert isinstance(results[1], NotFound)
+    assert is_there(database, "first")
+    assert is_there(database, "third")
+
+
+def test_a_piece_that_fails_is_undone_alone(writer: Writer, database: Database) -> None:
+    courses = Courses()
+
+    results = put_all(writer, courses, ["first", "second", "broken", "fourth"])
+
+    assert [results[0], results[1], results[3]] == ["first", "second", "fourth"]
+    assert isinstance(results[2], RuntimeError)
+    assert all(is_there(database, name) for name in ("first", "second", "fourth"))
+
+
+def test_nothing_is_told_before_the_commit(writer: Writer, database: Database) -> None:
+    seen: list[bool] = []
+    future = writer.put(Courses.add.__get__(free()), "early")
+    future.add_done_callback(lambda _: seen.append(is_there(database, "early")))
+
+    assert future.result(10) == "early"
+    writer.stop()
+    assert seen == [True]
+
+
+def free() -> Courses:
+    courses = Courses()
+    courses.is_free.set()
+    return courses
+
+
+def test_a_constraint_that_stays_broken_is_an_error_and_changes_nothing(
+    writer: Writer, database: Database
+) -> None:
+    courses = free()
+    assert writer.put(courses.add, "twice").result(10) == "twice"
+
+    error = writer.put(courses.add, "twice").exception(10)
+
+    assert isinstance(error, IntegrityError)
+    assert len(courses.groups) == 3, "it was tried once more, in case another process was faster"
+
+
+def test_a_single_change_is_carried_out_alone(writer: Writer, database: Database) -> None:
+    def change(session: Session) -> str:
+        add_course(session, course_id="alone", title="", at=NOW)
+        return "done"
+
+    assert asyncio.run(writer.run(change)) == "done"
+    assert is_there(database, "alone")
+
+
+def test_who_gave_up_disturbs_nobody(writer: Writer, database: Database) -> None:
+    courses = Courses()
+    given_up = writer.put(courses.add, "first")
+    second = writer.put(courses.add, "second")
+    given_up.cancel()
+    courses.is_free.set()
+
+    assert second.result(10) == "second"
+
+
+def test_a_full_line_turns_away_at_once(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "MOST_WAITING", 2)
+    courses = Courses()
+    waiting = [writer.put(courses.add, "first")]
+    courses.has_begun.wait(10)
+    waiting += [writer.put(courses.add, name) for name in ("second", "third")]
+
+    with pytest.raises(Unavailable, match="nothing was changed"):
+        writer.put(courses.add, "fourth")
+
+    courses.is_free.set()
+    assert [future.result(10) for future in waiting] == ["first", "second", "third"]
+
+
+def test_stopping_finishes_what_waits_and_takes_nothing_more(database: Database) -> None:
+    writer, courses = Writer(database).start(), Courses()
+    futures = [writer.put(courses.add, name) for name in ("first", "second")]
+    courses.is_free.set()
+    writer.stop()
+
+    assert [future.result(0) for future in futures] == ["first", "second"]
+    with pytest.raises(Unavailable):
+        writer.put(courses.add, "third")
