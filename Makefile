@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv run test lint types imports check bench docs lock format clean
+.PHONY: help venv run test lint types imports check bench docs fuzz migration lock format clean
 
 # The interpreter that .venv is made with; empty means the first one that is new enough.
 PYTHON ?=
@@ -15,7 +15,7 @@ READY := .venv/.ready
 export OPENBLAS_NUM_THREADS := 1
 
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: $(READY) ## Build .venv from the lock files, where it is not up to date
 
@@ -42,6 +42,12 @@ bench: $(READY) ## Measure the speed of grading
 
 docs: $(READY) ## Bring the outputs, tables and pictures in the documentation up to date
 	$(BIN)/python -m tests.docs.refresh
+
+fuzz: $(READY) ## Send every call of the API a few hundred made-up requests
+	KEYSET_SCHEMA_EXAMPLES=300 $(BIN)/pytest tests/web/test_schema.py $(ARGS)
+
+migration: $(READY) ## Write a migration from the tables, as in make migration ARGS="keep drafts"
+	$(BIN)/python tools/migration.py $(ARGS)
 
 format: $(READY) ## Format the code and mend what can be mended
 	$(BIN)/ruff check --fix-only

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from grader.domain.roles import ALL_SCOPES, Role, Scope
 from grader.errors import MissingRole, MissingScope, NotFound, NotSignedIn
@@ -14,6 +14,8 @@ from grader.store.people import PersonLine
 from grader.store.sign_in import find_session_person
 from grader.store.tokens import find_token
 
+#: So often the use of a token is noted.
+NOTED_EVERY = timedelta(hours=1)
 #: What every token begins with, so that one that leaks is recognised.
 TOKEN_PREFIX = "keyset_"
 
@@ -29,6 +31,8 @@ class Caller:
     run_id: str | None = None
     """For a service, the course run that it belongs to."""
     token_id: str | None = None
+    token_used_at: datetime | None = None
+    """When the token was last seen to be used, within an hour or so."""
 
     @property
     def is_operator(self) -> bool:
@@ -93,7 +97,7 @@ def recognise_token(session: Session, token: str, *, at: datetime) -> Caller:
     line, person = found
     scopes = frozenset(Scope(each) for each in line.scopes if each in set(Scope))
     owner = person.id if person else line.id
-    return Caller(owner, scopes, person, line.run_id, line.id)
+    return Caller(owner, scopes, person, line.run_id, line.id, line.used_at)
 
 
 def recognise_session(session: Session, secret: str, *, at: datetime) -> Caller:
@@ -102,6 +106,12 @@ def recognise_session(session: Session, secret: str, *, at: datetime) -> Caller:
     if person is None:
         raise NotSignedIn("You are not signed in any more.")
     return Caller(person.id, ALL_SCOPES, person)
+
+
+def is_use_to_note(caller: Caller, *, at: datetime) -> bool:
+    """Whether the use of a token is worth a note: once an hour is enough to see it is alive."""
+    used_at = caller.token_used_at
+    return caller.token_id is not None and (used_at is None or at - used_at > NOTED_EVERY)
 
 
 def enter(session: Session, caller: Caller, *, run_id: str) -> Place:

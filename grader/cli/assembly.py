@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from datetime import UTC, datetime
 
 from fastapi import FastAPI
 
+from grader.cli.service import base_url, now
 from grader.grading.desk import Desk
 from grader.grading.receipts import SigningKey
 from grader.settings import Settings, load_settings
@@ -21,11 +21,6 @@ from grader.web.intake import Caps
 from grader.web.logs import Logs, capture_libraries, open_logs
 from grader.web.metrics import open_metrics
 from grader.web.service import Service
-
-
-def now() -> datetime:
-    """The time by this machine's clock."""
-    return datetime.now(UTC)
 
 
 def open_up_to_date(settings: Settings) -> Database:
@@ -65,14 +60,6 @@ def open_service(settings: Settings) -> Service:
         metrics=metrics,
         base_url=base_url(settings),
     )
-
-
-def base_url(settings: Settings) -> str:
-    """How browsers reach the service."""
-    if settings.base_url:
-        return settings.base_url.rstrip("/")
-    host = "localhost" if settings.host in ("0.0.0.0", "::", "127.0.0.1") else settings.host
-    return f"http://{host}:{settings.port}"
 
 
 def _open_budgets(settings: Settings) -> Budgets:

@@ -23,7 +23,7 @@ _JOURNEY = """\
 
 [bold]Exit codes[/]
   0  fine: an answer was judged, whatever it earned
-  1  not as it should be: a rubric is not sound, a bundle differs, a migration waits
+  1  not as it should be: a rubric is not sound, a bundle or the store differs, a migration waits
   2  the command was called wrongly, or a file is missing
   3  the answer cannot be read
   4  a rubric file is broken

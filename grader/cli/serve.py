@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from grader.cli.serving import run
+
 EXAMPLES = """\
 [bold]Examples[/]
   grader serve --demo                 a course with 120 made-up students, to look around
@@ -35,7 +37,4 @@ def serve(
     ] = False,
 ) -> None:
     """Serve the API and the pages; brings the database up to date first."""
-    # Only this command needs a web server, which takes longer to load than others take to run.
-    from grader.cli.serving import run
-
     run(host=host, port=port, workers=workers, is_demo=demo)

@@ -10,9 +10,10 @@ from uvicorn.supervisors import Multiprocess
 
 from grader.accounts.people import make_person
 from grader.accounts.signing_in import make_sign_in_link
-from grader.cli.assembly import base_url, caps_of, now, open_service
+from grader.cli.assembly import caps_of, open_service
 from grader.cli.demo import tell_demo
 from grader.cli.options import console
+from grader.cli.service import base_url, now
 from grader.errors import OperatorError
 from grader.settings import Settings, load_settings
 from grader.store.database import Database

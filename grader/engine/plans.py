@@ -132,8 +132,12 @@ def saturating_fields(question: Question) -> frozenset[str]:
 
 def fields_read_by(question: Question, criterion: Measured) -> frozenset[str]:
     """The fields that a criterion's measure depends on."""
-    names = {name for root in _roots(question, [criterion]) for name in names_in(root)}
-    return frozenset(field.name for field in question.fields) & names
+    found = question.known.get(("fields", criterion.id))
+    if not isinstance(found, frozenset):
+        names = {name for root in _roots(question, [criterion]) for name in names_in(root)}
+        found = frozenset(field.name for field in question.fields) & names
+        question.known["fields", criterion.id] = found
+    return found
 
 
 def _roots(question: Question, criteria: Sequence[Measured]) -> list[Node]:

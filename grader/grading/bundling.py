@@ -25,7 +25,7 @@ def bundle_attempt(session: Session, desk: Desk, found: Found, *, at: datetime) 
     attempt, judgement = found.attempt, found.judgement
     line = get_publication(session, publication_id=attempt.publication_id)
     rubric = desk.published(session, line).rubric(attempt.question)
-    opens_at = _publishes_at(session, found.published)
+    opens_at = when_published(session, found.published)
     is_published = opens_at is not None and at > opens_at
     policy = _policy(session, found)
     shows = not found.is_own or policy.shows_result(at)
@@ -45,7 +45,8 @@ def bundle_attempt(session: Session, desk: Desk, found: Found, *, at: datetime) 
     )
 
 
-def _publishes_at(session: Session, published: Published) -> datetime | None:
+def when_published(session: Session, published: Published) -> datetime | None:
+    """When rubrics and keys are published: after everybody's last moment to hand in."""
     line = published.line
     last = last_extended_due(session, run_id=line.run_id, assignment=line.assignment)
     return publishes_at(published, last)

@@ -67,6 +67,18 @@ class Wave:
     results: dict[int, Answered | KeysetError] = field(default_factory=dict)
     remembered: list[AnsweredRequest] = field(default_factory=list)
 
+    published: dict[tuple[str, str], Published] = field(default_factory=dict)
+
+    def in_force(self, sending: Sending) -> Published:
+        """The assignment that is answered, looked up once for all."""
+        name = (sending.enrolment.run_id, sending.assignment)
+        if name not in self.published:
+            run_id, assignment = name
+            self.published[name] = self.desk.in_force(
+                self.session, run_id=run_id, assignment=assignment
+            )
+        return self.published[name]
+
     def answer(self, place: int, sending: Sending, answered: Answered) -> None:
         """Answer a sending, and remember the answer under its key."""
         self.results[place] = answered
@@ -108,9 +120,7 @@ def look_up(wave: Wave, waiting: list[tuple[int, Sending]]) -> list[Case]:
     allowed: list[tuple[int, Sending, Published, Rubric, Policy]] = []
     for place, sending in waiting:
         try:
-            published = wave.desk.in_force(
-                session, run_id=sending.enrolment.run_id, assignment=sending.assignment
-            )
+            published = wave.in_force(sending)
             rubric = published.rubric(sending.question)
             extension = extensions.get((sending.enrolment.id, sending.assignment))
             policy = published.policy(sending.question, extension)

@@ -102,21 +102,15 @@ def _is_newest() -> ColumnElement[bool]:
     return Judgement.number == newest
 
 
-def _of_parts(parts: Iterable[Part]) -> ColumnElement[bool]:
-    """Holds for attempts at one of these parts.
+def _near_parts(parts: set[Part]) -> ColumnElement[bool]:
+    """Holds for attempts at these parts, and at some others that share their names.
 
-    Written as single conditions rather than as a list of triples, because both databases then use
-    the index on them.
+    Both databases find these by an index; SQLite would read the whole table for a list of triples.
     """
-    return or_(
-        *(
-            and_(
-                Attempt.enrolment_id == enrolment_id,
-                Attempt.assignment == assignment,
-                Attempt.question == question,
-            )
-            for enrolment_id, assignment, question in sorted(set(parts))
-        )
+    return and_(
+        Attempt.enrolment_id.in_({enrolment_id for enrolment_id, _, _ in parts}),
+        Attempt.assignment.in_({assignment for _, assignment, _ in parts}),
+        Attempt.question.in_({question for _, _, question in parts}),
     )
 
 
@@ -124,16 +118,17 @@ def list_judged(
     session: Session, *, parts: Iterable[Part]
 ) -> list[tuple[AttemptLine, JudgementLine]]:
     """All attempts at these parts in order, each with the judgement that holds."""
-    wanted = list(parts)
+    wanted = set(parts)
     if not wanted:
         return []
     statement = (
         select(*_ATTEMPT, *_JUDGEMENT)
         .join(Judgement, Judgement.attempt_id == Attempt.id)
-        .where(_of_parts(wanted), _is_newest())
+        .where(_near_parts(wanted), _is_newest())
         .order_by(Attempt.enrolment_id, Attempt.assignment, Attempt.question, Attempt.number)
     )
-    return [_pair(tuple(row)) for row in session.execute(statement)]
+    judged = (_pair(tuple(row)) for row in session.execute(statement))
+    return [each for each in judged if each[0].part in wanted]
 
 
 def find_judged(session: Session, *, attempt_id: str) -> tuple[AttemptLine, JudgementLine] | None:
@@ -232,25 +227,18 @@ def find_variants(
     session: Session, *, wanted: Iterable[tuple[str, str, int]]
 ) -> dict[tuple[str, str, int], ShownVariant]:
     """Variants as first shown, by enrolment, question and revision."""
-    keys = sorted(set(wanted))
+    keys = set(wanted)
     if not keys:
         return {}
     statement = select(
         Variant.run_id, Variant.enrolment_id, Variant.question, Variant.revision, Variant.drawn
     ).where(
-        or_(
-            *(
-                and_(
-                    Variant.enrolment_id == enrolment_id,
-                    Variant.question == question,
-                    Variant.revision == revision,
-                )
-                for enrolment_id, question, revision in keys
-            )
-        )
+        Variant.enrolment_id.in_({enrolment_id for enrolment_id, _, _ in keys}),
+        Variant.question.in_({question for _, question, _ in keys}),
     )
     lines = (as_line(ShownVariant, row) for row in session.execute(statement))
-    return {(each.enrolment_id, each.question, each.revision): each for each in lines}
+    found = {(each.enrolment_id, each.question, each.revision): each for each in lines}
+    return {key: line for key, line in found.items() if key in keys}
 
 
 def add_variants(session: Session, variants: Sequence[ShownVariant], *, at: datetime) -> None:

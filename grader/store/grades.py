@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import select
 
 from grader.store.attempts import Part
 from grader.store.database import Session
@@ -61,24 +61,23 @@ _GRADE = (
 
 def find_grades(session: Session, *, parts: Iterable[Part]) -> dict[Part, GradeLine]:
     """The grades of these parts; those at which nothing was done yet are absent."""
-    wanted = sorted(set(parts))
+    wanted = set(parts)
     found: dict[Part, GradeLine] = {}
-    for start in range(0, len(wanted), 200):
+    for some in _portions(sorted({enrolment_id for enrolment_id, _, _ in wanted})):
         statement = select(*_GRADE).where(
-            or_(
-                *(
-                    and_(
-                        Grade.enrolment_id == enrolment_id,
-                        Grade.assignment == assignment,
-                        Grade.question == question,
-                    )
-                    for enrolment_id, assignment, question in wanted[start : start + 200]
-                )
-            )
+            Grade.enrolment_id.in_(some),
+            Grade.assignment.in_({assignment for _, assignment, _ in wanted}),
+            Grade.question.in_({question for _, _, question in wanted}),
         )
         lines = (as_line(GradeLine, row) for row in session.execute(statement))
-        found |= {each.part: each for each in lines}
+        found |= {each.part: each for each in lines if each.part in wanted}
     return found
+
+
+def _portions(ids: list[str]) -> Iterator[list[str]]:
+    """Ids in portions that fit into one statement."""
+    for start in range(0, len(ids), 500):
+        yield ids[start : start + 500]
 
 
 def list_grades_of(

@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -105,6 +106,11 @@ class Writer:
         """Carry out a change that stands alone, and wait for it."""
         result: Result = self.put(_alone, change).result()
         return result
+
+    def note(self, change: Callable[[Session], Result]) -> None:
+        """Carry out a change soon that nobody waits for and that may get lost."""
+        with suppress(Unavailable):
+            self.put(_alone, change)
 
     def _work(self) -> None:
         while True:

@@ -7,6 +7,7 @@ scope of the token (403), not in your role (403), too often (429).
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -16,12 +17,14 @@ from grader.accounts.callers import (
     Caller,
     Place,
     enter,
+    is_use_to_note,
     recognise_session,
     recognise_token,
 )
 from grader.accounts.signing_in import is_csrf_token
 from grader.domain.roles import Role, Scope
 from grader.errors import ForgedRequest, MissingRole, NotSignedIn
+from grader.store.tokens import touch_token
 from grader.web.service import Service, received_at, service_of
 
 SESSION_COOKIE = "keyset_session"
@@ -49,6 +52,7 @@ def find_caller(request: Request) -> Caller:
             raise NotSignedIn("The Authorization header must be: Bearer, a space, the token.")
         with service.database.read() as session:
             caller = recognise_token(session, token.strip(), at=at)
+        _note_use(service, caller, at)
     else:
         secret = session_secret(request)
         if secret is None:
@@ -59,6 +63,12 @@ def find_caller(request: Request) -> Caller:
             caller = recognise_session(session, secret, at=at)
     request.state.caller = caller.id
     return caller
+
+
+def _note_use(service: Service, caller: Caller, at: datetime) -> None:
+    token_id = caller.token_id
+    if token_id is not None and is_use_to_note(caller, at=at):
+        service.writer.note(lambda session: touch_token(session, token_id=token_id, at=at))
 
 
 def session_secret(request: Request) -> str | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio.to_thread
@@ -12,6 +14,7 @@ from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 
 from grader import __version__
+from grader.grading.requests import forget_old
 from grader.web import health
 from grader.web.api import (
     attempts,
@@ -35,6 +38,7 @@ from grader.web.service import Service
 
 # More threads only wait for each other, above all on SQLite.
 _READERS = 4
+_TIDY_SECONDS = 3600.0
 
 _DESCRIPTION = """\
 Homework whose answers are vectors, matrices and formulas, graded by what they do.
@@ -52,7 +56,9 @@ def make_app(service: Service, caps: Caps | None = None) -> FastAPI:
     async def run(app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = _READERS
         service.writer.start()
+        tidying = asyncio.create_task(_tidy(service))
         yield
+        tidying.cancel()
         service.writer.stop()
         service.database.close()
 
@@ -80,6 +86,13 @@ def make_app(service: Service, caps: Caps | None = None) -> FastAPI:
     install_manual(app)
     install_frame(app, clock=service.clock, logs=service.logs, metrics=service.metrics)
     return app
+
+
+async def _tidy(service: Service) -> None:
+    """Forget now and then what need not be kept."""
+    while True:
+        service.writer.note(partial(forget_old, at=service.clock()))
+        await asyncio.sleep(_TIDY_SECONDS)
 
 
 def _operation_id(route: APIRoute) -> str:

@@ -22,6 +22,7 @@ from tests.docs.pages import (
     tidy,
 )
 from tests.docs.pictures import differences
+from tests.docs.service_pages import SERVICE_PAGES, follow, read_shell_steps, served_demo
 
 
 def refresh() -> None:
@@ -36,6 +37,11 @@ def refresh() -> None:
             _write(page, refreshed(page.read_text(encoding="utf-8"), workshop))
             for picture in (workshop.folder / "docs" / "pictures").iterdir():
                 _take_picture(picture, ROOT / "docs" / "pictures" / picture.name)
+    with tempfile.TemporaryDirectory() as folder:
+        workshop = Workshop(Path(folder))
+        with served_demo(workshop):
+            for page in SERVICE_PAGES:
+                _write(page, refreshed_by_shell(page.read_text(encoding="utf-8"), workshop))
 
 
 def refreshed(text: str, workshop: Workshop) -> str:
@@ -44,6 +50,18 @@ def refreshed(text: str, workshop: Workshop) -> str:
     for step in read_steps(text):
         printed = workshop.take(step)
         if isinstance(step, CommandStep):
+            lines = shorten(tidy(printed), tidy(step.shown))
+            parts += [text[done : step.start], "".join(f"{line}\n" for line in lines)]
+            done = step.end
+    return "".join([*parts, text[done:]])
+
+
+def refreshed_by_shell(text: str, workshop: Workshop) -> str:
+    """A page about the service whose blocks show what is printed now."""
+    parts, done = [], 0
+    steps = read_shell_steps(text)
+    for step, (printed, _) in zip(steps, follow(workshop, steps), strict=True):
+        if step.shown is not None:
             lines = shorten(tidy(printed), tidy(step.shown))
             parts += [text[done : step.start], "".join(f"{line}\n" for line in lines)]
             done = step.end

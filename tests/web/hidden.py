@@ -91,9 +91,16 @@ class Secrets:
         """What was found, and where."""
         spelt = {f"{name} as {how}": each for name, key in self.keys.items()
                  for how, each in spellings(key)}  # fmt: skip
-        return [f"{what} in {each.name}" for each in heard for what in self._found(each, spelt)]
+        formulas = {name: squeeze(each) for name, each in self.formulas.items()}
+        return [
+            f"{what} in {each.name}"
+            for each in heard
+            for what in self._found(each, spelt, formulas)
+        ]
 
-    def _found(self, heard: Heard, spelt: dict[str, str]) -> Iterator[str]:
+    def _found(
+        self, heard: Heard, spelt: dict[str, str], formulas: dict[str, str]
+    ) -> Iterator[str]:
         for name, key in self.keys.items():
             if key in heard.raw:
                 yield name
@@ -101,12 +108,14 @@ class Secrets:
             if each in heard.words:
                 yield name
         squeezed = squeeze(heard.words)
-        for name, each in self.formulas.items():
-            if squeeze(each) in squeezed:
+        for name, each in formulas.items():
+            if each in squeezed:
                 yield f"{name}: {each}"
         for name, each in self.words.items():
             # Bounded by what is no part of a random identifier, which may hold any short word.
-            if re.search(rf"(?<![\w/+-]){re.escape(each)}(?![\w/+-])", heard.words):
+            if each in heard.words and re.search(
+                rf"(?<![\w/+-]){re.escape(each)}(?![\w/+-])", heard.words
+            ):
                 yield f"{name}: {each}"
         for number in heard.numbers & self.numbers.keys():
             yield f"{self.numbers[number]}: {number!r}"

@@ -101,6 +101,17 @@ def test_an_extension_keeps_keys_and_rubrics_back_for_everybody(world: World) ->
     assert read_bundle(bundle_of(world, made)).published is not None
 
 
+def test_an_extension_after_publication_says_that_the_keys_are_known(world: World) -> None:
+    path = f"/api/v1/courses/one/assignments/{EXPLORATION}/extensions"
+    body = {"student": "bob", "due_at": "2026-12-24T12:00:00Z", "reason": "Ill."}
+    early = world.post(path, "irene", {**body, "due_at": "2026-11-24T12:00:00Z"})
+    world.clock.turn(days=20)
+    late = world.post(path, "irene", body)
+
+    assert early.json()["is_after_publication"] is False
+    assert late.json()["is_after_publication"] is True
+
+
 def test_the_command_replays_what_was_downloaded(world: World, tmp_path: Path) -> None:
     made = world.submit("ada", f"{EXPLORATION}/3b", {"q": "40 (k_a + k_b)"})
     world.clock.turn(days=8)

@@ -34,7 +34,7 @@ class Pool:
 
 
 def make_pool(rubric: Rubric) -> Pool:
-    """Sort a question's examples; those that name an earlier answer are left out."""
+    """Sort a question's examples, without those that name an earlier answer or rest on chance."""
     fields = rubric.question.fields
     texts = tuple(each.name for each in fields if isinstance(each, TextField))
     usable = [each for each in rubric.form.examples if _is_usable(each, texts)]
@@ -49,7 +49,8 @@ def make_pool(rubric: Rubric) -> Pool:
 
 def _is_usable(example: ExampleForm, texts: Sequence[str]) -> bool:
     sends = (set(example.answer) | set(example.numbers)) - set(texts)
-    return bool(sends) and example.refused is None and example.uses is None
+    is_certain = example.refused is None and not example.by_chance
+    return bool(sends) and is_certain and example.uses is None
 
 
 def points_of(example: ExampleForm) -> Decimal:

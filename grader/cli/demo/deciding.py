@@ -24,7 +24,6 @@ from grader.store.people import get_person
 LAB = "2a"
 #: The assistant reviews this section first, and has not come to the end of it.
 REVIEWED_SECTION = "A"
-_MOST_REVIEWS = 200
 _REVIEW_LASTS = timedelta(minutes=2)
 
 
@@ -73,14 +72,7 @@ def decide(
     _enter_lab(course, with_lab, students, rng, at=noon - timedelta(hours=3))
     _give_time(course, past_due, at=noon - timedelta(hours=2))
     _override(course, past_due, at=noon - timedelta(hours=1))
-    waiting = [
-        each
-        for term in (with_lab, past_due)
-        for each in list_waiting(
-            course.session, course.desk, course.place(ASSISTANT), assignment=term.assignment.form.id
-        )
-    ]
-    _review(course, waiting, rng, since=noon)
+    _review(course, _first_section(course, with_lab, past_due, before=noon), rng, since=noon)
 
 
 def _enter_lab(
@@ -152,20 +144,45 @@ def _override(course: Course, term: Term, *, at: datetime) -> None:
         )
 
 
+def _first_section(
+    course: Course, whole: Term, begun: Term, *, before: datetime
+) -> list[tuple[str, Waiting]]:
+    """What is reviewed, with logins: a whole assignment, and the first question of another."""
+    place = course.place(ASSISTANT)
+    logins = {each.enrolment.id: login for login, each in course.members.items()}
+    waiting = [
+        *_waiting(course, place, whole, None),
+        *_waiting(course, place, begun, begun.assignment.form.questions[0]),
+    ]
+    found = [
+        (logins[each.attempt.enrolment_id], each)
+        for each in waiting
+        if each.text and each.attempt.received_at < before
+    ]
+    section = {login: each.enrolment.section for login, each in course.members.items()}
+    # The queue's own order is another one for every run.
+    return sorted(
+        (pair for pair in found if section[pair[0]] == REVIEWED_SECTION),
+        key=lambda pair: (pair[1].attempt.question, pair[0]),
+    )
+
+
+def _waiting(course: Course, place: Place, term: Term, question: str | None) -> list[Waiting]:
+    return list_waiting(
+        course.session,
+        course.desk,
+        place,
+        assignment=term.assignment.form.id,
+        question=question,
+    )
+
+
 def _review(
-    course: Course, waiting: Sequence[Waiting], rng: random.Random, *, since: datetime
+    course: Course, waiting: Sequence[tuple[str, Waiting]], rng: random.Random, *, since: datetime
 ) -> None:
     """The assistant's work of an afternoon and an evening, one text after the other."""
     place = course.place(ASSISTANT)
-    section = {each.enrolment.id: each.enrolment.section for each in course.members.values()}
-    done = [
-        each
-        for each in waiting
-        if each.text
-        and section[each.attempt.enrolment_id] == REVIEWED_SECTION
-        and each.attempt.received_at < since
-    ]
-    for number, each in enumerate(done[:_MOST_REVIEWS]):
+    for number, (_, each) in enumerate(waiting):
         quality = quality_of(each.text or "")
         items, points = _worth(each, quality)
         review(

@@ -22,6 +22,7 @@ from grader.errors import (
     Unconditional,
 )
 from grader.feedback.parts import Part
+from grader.grading.bundling import when_published
 from grader.grading.deciding import OutsideScore, enter_scores, extend, override
 from grader.grading.gradebook import csv_lines, load_gradebook
 from grader.grading.requests import once
@@ -304,6 +305,8 @@ async def create_extension(
 
     def give(session: Session) -> str:
         member = get_member(session, run_id=place.run.id, login=body.student)
+        published = service.desk.in_force(session, run_id=place.run.id, assignment=assignment)
+        shown_at = when_published(session, published)
         line = extend(
             session,
             service.desk,
@@ -315,7 +318,9 @@ async def create_extension(
             reason=body.reason,
             at=at,
         )
-        return views.extension_read(line, member.login).model_dump_json()
+        return views.extension_read(
+            line, member.login, is_after_publication=shown_at is not None and shown_at < at
+        ).model_dump_json()
 
     answered = await service.writer.run(
         lambda session: once(

@@ -221,6 +221,10 @@ class ExtensionRead(Part):
     reason: str
     by: str
     at: datetime
+    is_after_publication: bool = Field(
+        default=False,
+        description="Bundles already show rubric and keys, so that this student could know them.",
+    )
 
 
 class ReviewItem(Part):

@@ -276,7 +276,9 @@ def publication_read(line: PublicationLine, versions: dict[str, str]) -> m.Publi
     )
 
 
-def extension_read(line: ExtensionLine, student: str) -> m.ExtensionRead:
+def extension_read(
+    line: ExtensionLine, student: str, *, is_after_publication: bool = False
+) -> m.ExtensionRead:
     """An extension."""
     return m.ExtensionRead(
         id=line.id,
@@ -287,6 +289,7 @@ def extension_read(line: ExtensionLine, student: str) -> m.ExtensionRead:
         reason=line.reason,
         by=line.by,
         at=line.at,
+        is_after_publication=is_after_publication,
     )
 
 
