@@ -15,12 +15,13 @@ from grader.accounts.callers import Place
 from grader.domain.roles import Role
 from grader.errors import Fault, MalformedRequest, Outdated, Refused
 from grader.grading.desk import Desk, Published
+from grader.grading.locking import lock_students
 from grader.grading.standing import update_grades
 from grader.reading.fields import ExternalField
 from grader.store.attempts import Part
 from grader.store.audit import add_audit
 from grader.store.courses import Member, list_members
-from grader.store.database import Session, lock
+from grader.store.database import Session
 from grader.store.decisions import (
     ExternalScoreLine,
     OverrideLine,
@@ -34,11 +35,6 @@ from grader.store.ids import new_id
 from grader.store.publications import ExtensionLine, add_extension
 
 LONGEST_REASON = 2000
-
-
-def lock_student(session: Session, enrolment_id: str, assignment: str) -> None:
-    """Keep everybody else from changing a student's grades in an assignment meanwhile."""
-    lock(session, [f"attempts {enrolment_id} {assignment}"])
 
 
 def refuse_own(place: Place, enrolment_id: str) -> None:
@@ -88,7 +84,7 @@ def override(
     possible = published.rubric(question).form.points
     check_reason(reason)
     _check_points(points, possible, pointer="#/points")
-    lock_student(session, member.enrolment.id, assignment)
+    lock_students(session, [(member.enrolment.id, assignment)], run_ids=[place.run.id])
     part = (member.enrolment.id, assignment, question)
     current = find_grades(session, parts=[part]).get(part)
     if version_of(current) != version:
@@ -169,7 +165,7 @@ def enter_scores(
     }
     _check_scores(place, scores, members, most)
     parts = [(members[each.student].enrolment.id, assignment, question) for each in scores]
-    lock(session, [f"attempts {enrolment_id} {assignment}" for enrolment_id, _, _ in parts])
+    lock_students(session, [part[:2] for part in parts], run_ids=[place.run.id])
     earlier: dict[Part, int] = {}
     for line in list_external_scores(session, parts=parts):
         earlier[line.enrolment_id, assignment, question] = line.number
@@ -246,7 +242,7 @@ def extend(
     refuse_own(place, member.enrolment.id)
     check_reason(reason)
     published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
-    lock_student(session, member.enrolment.id, assignment)
+    lock_students(session, [(member.enrolment.id, assignment)], run_ids=[place.run.id])
     line = add_extension(
         session,
         run_id=place.run.id,

@@ -6,13 +6,15 @@ from collections.abc import Collection
 from datetime import datetime
 
 from grader.errors import Place, Refused, RubricError, RubricErrors
+from grader.feedback.parts import digest
 from grader.grading.desk import Desk, Published
+from grader.grading.locking import lock_assignment
 from grader.grading.standing import update_grades
 from grader.rubric.catalog import Assignment
 from grader.rubric.examples import run_examples
 from grader.store.audit import add_audit
 from grader.store.courses import RunLine
-from grader.store.database import Session, lock
+from grader.store.database import Session
 from grader.store.grades import list_grades
 from grader.store.ids import new_id
 from grader.store.publications import PublicationLine, add_publication, find_in_force
@@ -71,7 +73,7 @@ def publish(
         Where a question would vanish that students have answered.
     """
     name = assignment.form.id
-    lock(session, [f"publish {run.id} {name}"])
+    lock_assignment(session, run_id=run.id, assignment=name)
     current = find_in_force(session, run_id=run.id, assignment=name)
     before = desk.published(session, current) if current else None
     if before is not None and _is_same(before, assignment, opens_at, due_at):
@@ -102,6 +104,7 @@ def publish(
             "publication": line.id,
             "number": line.number,
             "note": note,
+            "form": digest(assignment.text.encode()),
             "versions": {key: version for key, (version, _) in rubrics.items()},
         },
     )

@@ -27,6 +27,11 @@ class RequestKey:
         """What is unique about it."""
         return self.caller, self.key
 
+    @property
+    def lock_name(self) -> str:
+        """What is locked for it."""
+        return f"key {self.caller} {self.key}"
+
 
 @dataclass(frozen=True, slots=True)
 class Answered:
@@ -70,7 +75,7 @@ def once(
     """Do something that gives a JSON text, unless it was done before under this key."""
     if request is None:
         return Answered(status, do())
-    lock(session, [f"key {request.caller} {request.key}"])
+    lock(session, [request.lock_name])
     known = find_answered(session, keys=[request.name])
     if request.name in known:
         return replay(known[request.name], request)

@@ -12,8 +12,9 @@ from grader.accounts.callers import Place
 from grader.domain.roles import Role
 from grader.domain.verdicts import Outcome, Reason, Verdict
 from grader.errors import Fault, MalformedRequest, NotFound, Outdated, Refused
-from grader.grading.deciding import lock_student, refuse_own
+from grader.grading.deciding import refuse_own
 from grader.grading.desk import Desk, Published
+from grader.grading.locking import lock_students
 from grader.grading.records import judgement_from
 from grader.grading.standing import update_grades
 from grader.rubric.catalog import Rubric
@@ -151,7 +152,8 @@ def review(
     if attempt.run_id != place.run.id:
         raise NotFound
     refuse_own(place, attempt.enrolment_id)
-    lock_student(session, attempt.enrolment_id, attempt.assignment)
+    pair = (attempt.enrolment_id, attempt.assignment)
+    lock_students(session, [pair], run_ids=[place.run.id])
     published = desk.in_force(session, run_id=place.run.id, assignment=attempt.assignment)
     known = newest_reviews(list_reviews(session, attempt_ids=[attempt.id])).get(attempt.id, {})
     open_parts = {

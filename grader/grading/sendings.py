@@ -11,12 +11,13 @@ from grader.domain.policies import Phase, Policy
 from grader.errors import KeysetError, Refused
 from grader.feedback.receipt import hash_answer
 from grader.grading.desk import Desk, Published
+from grader.grading.locking import lock_students
 from grader.grading.requests import Answered, RequestKey, remember, replay
 from grader.reading.fields import ExternalField
 from grader.rubric.catalog import Rubric
 from grader.store.attempts import AttemptLine, JudgementLine, Part, list_judged
 from grader.store.courses import EnrolmentLine
-from grader.store.database import Session, lock
+from grader.store.database import Session
 from grader.store.grades import find_grades
 from grader.store.publications import find_extensions
 from grader.store.requests import AnsweredRequest, find_answered
@@ -88,10 +89,12 @@ class Wave:
 
 def lock_wave(wave: Wave) -> None:
     """Keep everybody else from these students' assignments, and from these keys, meanwhile."""
-    names = [f"attempts {each.enrolment.id} {each.assignment}" for _, each in wave.sendings]
-    keys = [f"key {each.request.caller} {each.request.key}"
-            for _, each in wave.sendings if each.request]  # fmt: skip
-    lock(wave.session, names + keys)
+    lock_students(
+        wave.session,
+        [(each.enrolment.id, each.assignment) for _, each in wave.sendings],
+        run_ids=[each.enrolment.run_id for _, each in wave.sendings],
+        keys=[each.request for _, each in wave.sendings if each.request],
+    )
 
 
 def take_waiting(wave: Wave) -> list[tuple[int, Sending]]:

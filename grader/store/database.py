@@ -177,12 +177,20 @@ def lock(session: Session, names: list[str]) -> None:
 
     On SQLite every write already waits for all others.
     """
+    _lock(session, "pg_advisory_xact_lock", names)
+
+
+def lock_shared(session: Session, names: list[str]) -> None:
+    """The same, except that any number of transactions may hold a name in this way."""
+    _lock(session, "pg_advisory_xact_lock_shared", names)
+
+
+def _lock(session: Session, function: str, names: list[str]) -> None:
     # A session begins with its first statement only, and on SQLite to begin is to lock.
     if session.connection().dialect.name != "postgresql":
         return
     # In one order everywhere, so that two transactions never wait for each other.
     statement = text(
-        "SELECT pg_advisory_xact_lock(hashtextextended(name, 0))"
-        " FROM unnest(CAST(:names AS text[])) AS name"
+        f"SELECT {function}(hashtextextended(name, 0)) FROM unnest(CAST(:names AS text[])) AS name"
     )
     session.execute(statement, {"names": sorted(set(names))})

@@ -15,14 +15,17 @@ import pytest
 
 from grader.errors import KeysetError
 from grader.grading.desk import Desk
+from grader.grading.publishing import publish
 from grader.grading.requests import Answered, RequestKey
 from grader.grading.submitting import Sending, submit
+from grader.rubric.catalog import read_assignment
 from grader.store.attempts import list_judged
-from grader.store.courses import EnrolmentLine, find_enrolment
+from grader.store.courses import EnrolmentLine, find_enrolment, get_run
 from grader.store.database import Database, Session, open_database
 from grader.store.grades import find_grades
 from grader.store.writer import Writer
-from tests.service import EXPLORATION, World, make_service
+from tests.service import DUE, EXPLORATION, World, make_service
+from tests.support import shipped
 
 POSTS = 64
 
@@ -152,3 +155,41 @@ def test_everybodys_answers_are_judged_as_if_each_were_alone(world: World, proce
             for each in results[start : start + len(answers)]
         ]
         assert scores == [8, 0, 0, "formula.unknown"]
+
+
+def test_publishing_waits_for_answers_on_their_way_and_they_for_it(world: World) -> None:
+    enrolment = enrolment_of(world, "ada")
+    shipped_one = shipped().assignments[EXPLORATION]
+    stricter = read_assignment(
+        EXPLORATION,
+        shipped_one.text.replace("counted: best", "counted: last"),
+        {name: rubric.text for name, rubric in shipped_one.rubrics.items()},
+    )
+    world.submit("ada", f"{EXPLORATION}/3b", {"q": "40 (k_a + k_b)"})
+    url = world.database.url.render_as_string(hide_password=False)
+    other, has_published = open_database(url), threading.Event()
+
+    def publish_stricter() -> None:
+        with other.write() as session:
+            run = get_run(session, run_id="one")
+            publish(
+                session, Desk(world.service.desk.signing_key), run=run, assignment=stricter,
+                opens_at=None, due_at=DUE, note="", at=world.clock(), by="test",
+            )  # fmt: skip
+        has_published.set()
+
+    publishing = threading.Thread(target=publish_stricter)
+    with world.database.write() as session:
+        sending = Sending(enrolment, EXPLORATION, "3b", {"q": "k_a"}, world.clock())
+        submit(session, world.service.desk, [sending], at=world.clock())
+        publishing.start()
+        assert not has_published.wait(0.5), "it would not see the answer on its way"
+    publishing.join(30)
+    other.close()
+
+    part = (enrolment.id, EXPLORATION, "3b")
+    with world.database.read() as session:
+        grade = find_grades(session, parts=[part])[part]
+        judged = list_judged(session, parts=[part])
+    assert grade.counted_attempt_id == judged[-1][0].id
+    assert grade.points == 0

@@ -578,16 +578,18 @@ def test_a_newer_key_may_have_signed_what_withholds_the_result(store: Store) -> 
 
 
 def test_after_a_regrade_the_receipt_of_before_still_holds(store: Store) -> None:
-    # Judged once more with the same outcome; the first judgement stays.
+    # Judged once more, by a later engine; the first judgement stays.
+    first = Receipt.model_validate(store.told["cora late"]["receipt"])
+    second = sign(first.model_copy(update={"engine": "9.9"}), store.desk.signing_key)
     copy = (
         "INSERT INTO judgements (id, run_id, attempt_id, number, rubric_version, verdicts,"
         " misconceptions, uses, awarded, possible, pending, needs_person, receipt, judged_at)"
         " SELECT 'jud_again', run_id, attempt_id, 2, rubric_version, verdicts, misconceptions,"
-        " uses, awarded, possible, pending, needs_person, receipt, judged_at"
+        " uses, awarded, possible, pending, needs_person, :receipt, judged_at"
         " FROM judgements WHERE attempt_id = :cora_late"
     )
 
-    assert found_after(store, copy, sample=ALL) == {}
+    assert found_after(store, copy, sample=ALL, receipt=second.model_dump_json()) == {}
 
 
 # Judging again

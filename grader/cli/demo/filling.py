@@ -30,7 +30,7 @@ SEED = "keyset demo"
 
 #: Who did it where nobody of the course did.
 _BY = "operator"
-_AT_ONCE = 480
+_AT_ONCE = 160
 
 #: Called with how much is done, and how much there is to do.
 Progress = Callable[[int, int], None]

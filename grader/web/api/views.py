@@ -60,7 +60,8 @@ def assignment_read(state: AssignmentState, *, at: datetime) -> m.AssignmentRead
 def _assignment(state: AssignmentState, *, at: datetime) -> dict[str, Any]:
     form, window = state.published.form, state.policy.window
     questions = state.questions.values()
-    has_grades = any(each.grade for each in questions)
+    # While all is withheld there is no total, not one of nothing.
+    has_points = any(each.points is not None for each in questions)
     shows_all = all(each.shows_points for each in questions)
     points = total(each.points for each in questions)
     due_local = None
@@ -76,10 +77,10 @@ def _assignment(state: AssignmentState, *, at: datetime) -> dict[str, Any]:
         "due_local": due_local,
         "time_zone": form.time_zone,
         "phase": window.phase(at),
-        "points": points if has_grades else None,
+        "points": points if has_points else None,
         "max_points": sum((each.rubric.form.points for each in questions), ZERO),
         "pending": total(_pending(each) for each in questions),
-        "grade": form.grade_for(points) or None if has_grades and shows_all else None,
+        "grade": form.grade_for(points) or None if has_points and shows_all else None,
     }
 
 
