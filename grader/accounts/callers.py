@@ -33,6 +33,7 @@ class Caller:
     token_id: str | None = None
     token_used_at: datetime | None = None
     """When the token was last seen to be used, within an hour or so."""
+    token_expires_at: datetime | None = None
 
     @property
     def is_operator(self) -> bool:
@@ -97,7 +98,7 @@ def recognise_token(session: Session, token: str, *, at: datetime) -> Caller:
     line, person = found
     scopes = frozenset(Scope(each) for each in line.scopes if each in set(Scope))
     owner = person.id if person else line.id
-    return Caller(owner, scopes, person, line.run_id, line.id, line.used_at)
+    return Caller(owner, scopes, person, line.run_id, line.id, line.used_at, line.expires_at)
 
 
 def recognise_session(session: Session, secret: str, *, at: datetime) -> Caller:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from grader.accounts.callers import TOKEN_PREFIX, Caller, Place, digest
 from grader.domain.roles import Role, Scope
-from grader.errors import Fault, MalformedRequest, MissingScope
+from grader.errors import Fault, MalformedRequest
 from grader.store.audit import add_audit
 from grader.store.database import Session
 from grader.store.ids import new_id
@@ -39,52 +39,56 @@ def make_personal_token(
 ) -> NewToken:
     """Make a token of a person."""
     token = _new(label=label, scopes=scopes, days=days, at=at, person_id=person.id)
-    add_token(session, token.line, digest=digest(token.secret), by=by)
-    add_audit(
-        session,
-        at=at,
-        by=by,
-        action="token.made",
-        subject=token.line.id,
-        details={"person": person.id, "scopes": list(token.line.scopes)},
-    )
-    return token
+    return _add(session, token, at=at, by=by)
 
 
 def make_own_token(
     session: Session, caller: Caller, *, label: str, scopes: Iterable[Scope], days: int,
     at: datetime,
 ) -> NewToken:  # fmt: skip
-    """Make a token for oneself, with no scope that the caller has not."""
+    """Make a token for oneself, that may no more and lasts no longer than what it is made with."""
     person = caller.need_person()
-    wanted = frozenset(scopes)
-    for scope in sorted(wanted):
-        if scope not in caller.scopes:
-            raise MissingScope(scope.value)
-    return make_personal_token(
-        session, person, label=label, scopes=wanted, days=days, at=at, by=caller.id
-    )
+    wanted = _within(caller, scopes)
+    token = _new(label=label, scopes=wanted, days=days, at=at, person_id=person.id)
+    return _add(session, _no_longer(token, caller), at=at, by=caller.id)
 
 
 def make_service_token(
     session: Session, place: Place, *, label: str, scopes: Iterable[Scope], days: int, at: datetime
 ) -> NewToken:
-    """Make a token for a service in a course run, with no scope that the caller has not."""
+    """Make a token for a service in a course run, that may no more than what it is made with."""
     place.need(Role.INSTRUCTOR)
+    wanted = _within(place.caller, scopes)
+    token = _new(label=label, scopes=wanted, days=days, at=at, run_id=place.run.id)
+    return _add(session, _no_longer(token, place.caller), at=at, by=place.caller.id)
+
+
+def _within(caller: Caller, scopes: Iterable[Scope]) -> frozenset[Scope]:
     wanted = frozenset(scopes)
     for scope in sorted(wanted):
-        if scope not in place.caller.scopes:
-            raise MissingScope(scope.value)
-    token = _new(label=label, scopes=wanted, days=days, at=at, run_id=place.run.id)
-    add_token(session, token.line, digest=digest(token.secret), by=place.caller.id)
+        caller.need(scope)
+    return wanted
+
+
+def _no_longer(token: NewToken, caller: Caller) -> NewToken:
+    """The token, ending when the caller's own does at the latest; else none would ever end."""
+    end = caller.token_expires_at
+    if end is None or token.line.expires_at <= end:
+        return token
+    return replace(token, line=replace(token.line, expires_at=end))
+
+
+def _add(session: Session, token: NewToken, *, at: datetime, by: str) -> NewToken:
+    line = token.line
+    add_token(session, line, digest=digest(token.secret), by=by)
     add_audit(
         session,
         at=at,
-        by=place.caller.id,
-        run_id=place.run.id,
+        by=by,
+        run_id=line.run_id,
         action="token.made",
-        subject=token.line.id,
-        details={"scopes": list(token.line.scopes)},
+        subject=line.id,
+        details={"person": line.person_id, "scopes": list(line.scopes)},
     )
     return token
 

@@ -6,9 +6,10 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -87,18 +88,21 @@ def run_checks(
     failures: dict[str, tuple[Failure, ...]] = {}
     # The longest ones first, so that no process is left alone with one at the end.
     units = [_Unit(rubric.id) for rubric in sorted(rubrics, key=_effort, reverse=True)]
-    for done in _run(folder, units, variants, workers):
-        failures[done.unit.question] = done.failures
-        tell(Step(done.unit.question, "examples"))
+    # Closed at once when somebody stops it, or its processes would go on to the end.
+    with closing(_run(folder, units, variants, workers)) as results:
+        for done in results:
+            failures[done.unit.question] = done.failures
+            tell(Step(done.unit.question, "examples"))
     sound = [rubric for rubric in rubrics if mutate and not failures[rubric.id]]
     mutants = [
         _Unit(rubric.id, place) for rubric in sound for place in range(len(_mutants(rubric)))
     ]
     unnoticed: dict[str, list[str]] = {rubric.id: [] for rubric in rubrics}
-    for done in _run(folder, mutants, variants, workers):
-        if not done.is_noticed:
-            unnoticed[done.unit.question].append(done.change)
-        tell(Step(done.unit.question, done.change))
+    with closing(_run(folder, mutants, variants, workers)) as results:
+        for done in results:
+            if not done.is_noticed:
+                unnoticed[done.unit.question].append(done.change)
+            tell(Step(done.unit.question, done.change))
     return [
         Checked(
             rubric.id,
@@ -136,7 +140,7 @@ def _run_unit(folder: Path, unit: _Unit, variants: int) -> _Done:
 
 def _run(
     folder: Path, units: Sequence[_Unit], variants: int, workers: int | None
-) -> Iterator[_Done]:
+) -> Generator[_Done, None, None]:
     """Run units in processes of their own; as they are done, in any order."""
     processes = min(workers or _cores(), len(units))
     if processes <= 1:

@@ -92,8 +92,19 @@ def _welcome_operator(database: Database, settings: Settings) -> None:
             by="operator",
         )
         code = make_sign_in_link(session, person, at=now(), by="operator")
-    console.print("Sign in as operator, once (`grader user link operator` makes another link):")
+    folder = f"GRADER_DATA_FOLDER={settings.data_folder} " if _is_elsewhere(settings) else ""
+    console.print(
+        f"Sign in as operator, once (`{folder}grader user link operator` makes another link):",
+        markup=False,
+        soft_wrap=True,
+    )
     console.print(f"  {base_url(settings)}/sign-in/{code}", markup=False, soft_wrap=True)
+
+
+def _is_elsewhere(settings: Settings) -> bool:
+    """Whether another command would look for the data in another place."""
+    usual = Settings.model_fields["data_folder"].get_default(call_default_factory=True)
+    return not settings.database_url and settings.data_folder != usual
 
 
 def _config(app: object, settings: Settings, **more: object) -> uvicorn.Config:

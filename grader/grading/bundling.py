@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from grader.domain.policies import Policy
+from grader.domain.policies import Feedback, Policy
 from grader.engine.variants import Variant
 from grader.errors import NotFound
 from grader.feedback.receipt import Receipt, list_verdicts
@@ -29,6 +29,10 @@ def bundle_attempt(session: Session, desk: Desk, found: Found, *, at: datetime) 
     is_published = opens_at is not None and at > opens_at
     policy = _policy(session, found)
     shows = not found.is_own or policy.shows_result(at)
+    # Where only points are told, reasons are not, until everything is published.
+    tells_why = shows and (
+        is_published or not found.is_own or policy.feedback is not Feedback.CORRECTNESS
+    )
     receipt = Receipt.model_validate(judgement.receipt)
     if not shows:
         receipt = sign(withhold(receipt), desk.signing_key)
@@ -38,7 +42,7 @@ def bundle_attempt(session: Session, desk: Desk, found: Found, *, at: datetime) 
         public_key=_public_key(session, desk, receipt.key),
         answer=attempt.answer,
         variant=_variant(session, attempt.enrolment_id, rubric),
-        verdicts=list_verdicts(judgement_from(judgement).verdicts) if shows else None,
+        verdicts=list_verdicts(judgement_from(judgement).verdicts) if tells_why else None,
         uses=_earlier(session, found, rubric, shows=shows, is_published=is_published),
         publishes_at=opens_at,
         keys=desk.keys(session, run_id=attempt.run_id) if is_published else None,

@@ -14,6 +14,7 @@ from decimal import Decimal
 from grader.accounts.callers import Place
 from grader.domain.roles import Role
 from grader.errors import Fault, MalformedRequest, Outdated, Refused
+from grader.grading.dates import read_date
 from grader.grading.desk import Desk, Published
 from grader.grading.locking import lock_students
 from grader.grading.standing import update_grades
@@ -241,6 +242,7 @@ def extend(
     place.need(Role.INSTRUCTOR)
     refuse_own(place, member.enrolment.id)
     check_reason(reason)
+    due_at = read_date(due_at, pointer="#/due_at")
     published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
     lock_students(session, [(member.enrolment.id, assignment)], run_ids=[place.run.id])
     line = add_extension(

@@ -59,13 +59,10 @@ class Published:
         """What holds for a question, and for a student with this extension."""
         attempts = self.form.attempts_at(question)
         late = self.form.late
-        due_at = self.line.due_at
-        if extension is not None and extension.due_at is not None:
-            due_at = extension.due_at
         return Policy(
             window=Window(
                 opens_at=self.line.opens_at,
-                due_at=due_at,
+                due_at=self._due_at(extension),
                 grace_seconds=late.grace_seconds,
                 per_day=late.per_day,
                 most_late_days=late.days,
@@ -75,6 +72,13 @@ class Published:
             feedback=Feedback(attempts.feedback),
             builds_on=self._earlier_feedback(question),
         )
+
+    def _due_at(self, extension: ExtensionLine | None) -> datetime | None:
+        """When it is due for a student; an extension never leaves less time than all have."""
+        due_at = self.line.due_at
+        if due_at is None or extension is None or extension.due_at is None:
+            return due_at
+        return max(due_at, extension.due_at)
 
     def _earlier_feedback(self, question: str) -> tuple[Feedback, ...]:
         """How much is told about the parts that a question builds on."""

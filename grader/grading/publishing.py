@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
+from grader.engine.draws import DrawFailed
 from grader.errors import Place, Refused, RubricError, RubricErrors
 from grader.feedback.parts import digest
+from grader.grading.dates import check_order, read_date
 from grader.grading.desk import Desk, Published
 from grader.grading.locking import lock_assignment
 from grader.grading.standing import update_grades
-from grader.rubric.catalog import Assignment
+from grader.rubric.catalog import Assignment, Rubric
 from grader.rubric.examples import run_examples
 from grader.store.audit import add_audit
 from grader.store.courses import RunLine
@@ -21,6 +23,8 @@ from grader.store.publications import PublicationLine, add_publication, find_in_
 
 #: On so many variants the examples of what is published are tried.
 EXAMPLE_VARIANTS = 20
+#: As PostgreSQL counts.
+MOST_REVISION = 2**31 - 1
 # So many grades are brought up to date at once.
 _AT_ONCE = 200
 
@@ -34,18 +38,55 @@ def check_examples(assignment: Assignment, *, known: Collection[str] = ()) -> No
         With every example that does not come out as its file says.
     """
     errors = []
-    for name, rubric in assignment.rubrics.items():
-        if rubric.version in known:
-            continue
-        for failures in run_examples(rubric, variants=EXAMPLE_VARIANTS):
-            errors += [
-                RubricError(
-                    f"the example {each.example!r} does not come out as it says: {each.message}",
-                    place=Place(f"{assignment.form.id}/{name}.yaml", 1, 1),
-                    field="examples",
-                )
-                for each in failures[:1]
-            ]
+    for rubric in assignment.rubrics.values():
+        if rubric.version not in known:
+            errors += _failing_examples(rubric)
+    if errors:
+        raise RubricErrors(errors)
+
+
+def _failing_examples(rubric: Rubric) -> list[RubricError]:
+    try:
+        results = list(run_examples(rubric, variants=EXAMPLE_VARIANTS))
+    except DrawFailed as error:
+        return [_fault_in(rubric, f"a variant cannot be drawn: {error}", field="draw")]
+    return [
+        _fault_in(
+            rubric,
+            f"the example {each.example!r} does not come out as it says: {each.message}",
+            field="examples",
+        )
+        for failures in results
+        for each in failures[:1]
+    ]
+
+
+def _fault_in(rubric: Rubric, message: str, *, field: str) -> RubricError:
+    return RubricError(message, place=Place(f"{rubric.id}.yaml", 1, 1), field=field)
+
+
+def check_keepable(assignment: Assignment) -> None:
+    """Refuse what a file may say and what could be neither kept nor used here.
+
+    Raises
+    ------
+    RubricErrors
+        With everything of the kind.
+    """
+    errors = [
+        _fault_in(rubric, f"a revision is at most {MOST_REVISION}", field="revision")
+        for rubric in assignment.rubrics.values()
+        if rubric.question.revision > MOST_REVISION
+    ]
+    form = assignment.form
+    place = Place(f"{form.id}/assignment.yaml", 1, 1)
+    errors += [
+        RubricError(f"{each!r} is no number of points", place=place, field="grades")
+        for each in form.grades
+        if not each.isascii()
+    ]
+    if len(set(form.questions)) < len(form.questions):
+        errors.append(RubricError("a question stands here twice", place=place, field="questions"))
     if errors:
         raise RubricErrors(errors)
 
@@ -69,10 +110,16 @@ def publish(
 
     Raises
     ------
+    MalformedRequest, RubricErrors
+        Where a date or something in a file cannot be used.
     Refused
         Where a question would vanish that students have answered.
     """
     name = assignment.form.id
+    check_keepable(assignment)
+    opens_at = read_date(opens_at, pointer="#/opens_at")
+    due_at = read_date(due_at, pointer="#/due_at")
+    check_order(opens_at, due_at)
     lock_assignment(session, run_id=run.id, assignment=name)
     current = find_in_force(session, run_id=run.id, assignment=name)
     before = desk.published(session, current) if current else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -15,8 +15,13 @@ from grader.errors import Refused
 from grader.grading.desk import Desk, Published
 from grader.rubric.catalog import Rubric
 from grader.store.attempts import Part, note_view
-from grader.store.courses import EnrolmentLine
 from grader.store.database import Session
+from grader.store.decisions import (
+    ExternalScoreLine,
+    OverrideLine,
+    list_external_scores,
+    list_overrides,
+)
 from grader.store.grades import GradeLine, list_grades_of
 from grader.store.publications import ExtensionLine, find_extensions, list_in_force
 
@@ -70,6 +75,8 @@ class AssignmentState:
     published: Published
     extension: ExtensionLine | None
     questions: Mapping[str, QuestionState]
+    time_zone: str
+    """The course run's, in which its people think of due dates."""
 
     @property
     def policy(self) -> Policy:
@@ -82,9 +89,7 @@ def list_assignments(
 ) -> list[AssignmentState]:
     """All assignments of a course run, with where the caller stands."""
     lines = list_in_force(session, run_id=place.run.id)
-    return [
-        _state(session, desk.published(session, line), place.enrolment, at=at) for line in lines
-    ]
+    return [_state(session, desk.published(session, line), place, at=at) for line in lines]
 
 
 def get_assignment(
@@ -92,13 +97,13 @@ def get_assignment(
 ) -> AssignmentState:
     """One assignment, with where the caller stands."""
     published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
-    return _state(session, published, place.enrolment, at=at)
+    return _state(session, published, place, at=at)
 
 
 def _state(
-    session: Session, published: Published, enrolment: EnrolmentLine | None, *, at: datetime
+    session: Session, published: Published, place: Place, *, at: datetime
 ) -> AssignmentState:
-    name = published.line.assignment
+    name, enrolment = published.line.assignment, place.enrolment
     extension, grades = None, {}
     if enrolment is not None:
         extension = find_extensions(session, pairs=[(enrolment.id, name)]).get((enrolment.id, name))
@@ -108,7 +113,7 @@ def _state(
         key: _question_state(published, key, extension, grades.get(key), at=at)
         for key in published.form.questions
     }
-    return AssignmentState(published, extension, questions)
+    return AssignmentState(published, extension, questions, place.run.time_zone)
 
 
 def _question_state(
@@ -147,6 +152,8 @@ class Shown:
     assignment: AssignmentState
     question: QuestionState
     variant: Variant
+    overrides: tuple[OverrideLine, ...] = ()
+    scores: tuple[ExternalScoreLine, ...] = ()
 
 
 def refuse_unopened(state: AssignmentState, place: Place, *, at: datetime) -> None:
@@ -177,10 +184,17 @@ def show_question(
     rubric = state.published.rubric(question)
     refuse_unopened(state, place, at=at)
     variant = variant_of(session, desk, place, rubric, at=at, keep=keep)
-    if keep and place.enrolment is not None:
-        part: Part = (place.enrolment.id, assignment, question)
+    shown = Shown(state, state.questions[question], variant)
+    if place.enrolment is None:
+        return shown
+    part: Part = (place.enrolment.id, assignment, question)
+    if keep:
         note_view(session, run_id=place.run.id, part=part, at=at)
-    return Shown(state, state.questions[question], variant)
+    return replace(
+        shown,
+        overrides=tuple(list_overrides(session, parts=[part])),
+        scores=tuple(list_external_scores(session, parts=[part])),
+    )
 
 
 def variant_of(

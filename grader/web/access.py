@@ -105,8 +105,9 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _spend(request: Request, response: Response, budget: str, caller: str) -> None:
-    left = service_of(request).budgets.spend(budget, caller)
+def _spend(request: Request, response: Response, budget: str, caller: Caller) -> None:
+    # By the person, who could make as many tokens as there are calls to make.
+    left = service_of(request).budgets.spend(budget, caller.id)
     response.headers.update(left.headers())
 
 
@@ -117,7 +118,7 @@ def caller_with(scope: Scope | None, *, budget: str = "read") -> Callable[..., C
         caller = find_caller(request)
         if scope is not None:
             caller.need(scope)
-        _spend(request, response, budget, caller.token_id or caller.id)
+        _spend(request, response, budget, caller)
         return caller
 
     return find
@@ -131,7 +132,7 @@ def operator_with(scope: Scope, *, budget: str = "read") -> Callable[..., Caller
         caller.need(scope)
         if not caller.is_operator:
             raise MissingRole("Only operators of the service may do this.")
-        _spend(request, response, budget, caller.token_id or caller.id)
+        _spend(request, response, budget, caller)
         return caller
 
     return find
@@ -148,7 +149,7 @@ def place_with(
             place = enter(session, caller, run_id=course)
         caller.need(scope)
         place.need(role)
-        _spend(request, response, budget, caller.token_id or caller.id)
+        _spend(request, response, budget, caller)
         return place
 
     return find

@@ -162,6 +162,8 @@ _COURSE = {
     "section.invalid": Meaning("The section cannot be used", "The detail says what it may hold."),
     "scores.invalid": Meaning("Some scores cannot be entered", "None was; mend them and resend."),
     "points.range": Meaning("The points are out of range", "Look at the points of the part."),
+    "date.range": Meaning("The date cannot be meant", "Look at its year."),
+    "date.order": Meaning("It is due before it opens", "Exchange the dates, or move one."),
     "reason.missing": Meaning("A reason is needed", "Say why in a sentence."),
     "comment.length": Meaning("The comment is too long", "Shorten it."),
     "item.unknown": Meaning("The rubric has no such item", "Look at the items of the criterion."),

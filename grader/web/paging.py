@@ -36,12 +36,17 @@ def decode_cursor(
         return None
     try:
         parts = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        if [type(each) for each in parts] == list(kinds):
+        if [type(each) for each in parts] == list(kinds) and all(map(_can_be_asked_for, parts)):
             return tuple(parts)
     except (ValueError, TypeError):
         pass
     fault = Fault("#query/cursor", "cursor.invalid", "Take the cursor from a Link header.")
     raise MalformedRequest(fault.detail, code="cursor.invalid", faults=(fault,))
+
+
+def _can_be_asked_for(part: str | int) -> bool:
+    """Whether databases can compare with it; what we made ourselves always can be."""
+    return "\0" not in part if isinstance(part, str) else 0 <= part < 2**31
 
 
 def link_next(request: Request, response: Response, cursor: str) -> None:

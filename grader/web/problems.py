@@ -204,10 +204,11 @@ def _place_of_field(error: FieldError) -> ProblemPlace:
 
 
 def _place_of_rubric(error: RubricError) -> ProblemPlace:
-    # Where a rubric arrives by HTTP, its files are members of `files`, by their names.
-    name = error.place.file.replace("~", "~0").replace("/", "~1")
+    # Where rubrics arrive by HTTP, they are members of `rubrics`, and the assignment is `form`.
+    name = error.place.file.rpartition("/")[2].removesuffix(".yaml")
+    escaped = name.replace("~", "~0").replace("/", "~1")
     return ProblemPlace(
-        pointer=f"#/files/{name}",
+        pointer="#/form" if name == "assignment" else f"#/rubrics/{escaped}",
         code=error.code,
         detail=str(error),
         column=error.place.column,

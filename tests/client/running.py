@@ -16,7 +16,8 @@ import uvicorn
 
 from grader.accounts.courses import make_run
 from grader.accounts.tokens import make_personal_token
-from grader.cli.assembly import caps_of, now, open_service
+from grader.cli.assembly import caps_of, open_service
+from grader.cli.service import now
 from grader.client import Client
 from grader.domain.roles import STUDENT_SCOPES, Role
 from grader.grading.publishing import publish

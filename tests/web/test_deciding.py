@@ -221,6 +221,9 @@ def test_an_override_needs_a_reason_and_the_version_it_changes(world: World) -> 
     questions = world.read(assignment, "ada")["questions"]
     (mine,) = [each for each in questions if each["id"] == "3c-i"]
     assert (mine["points"], mine["is_overridden"]) == (5, True)
+    (told,) = world.read(question_path(NOISY), "ada")["changes"]
+    assert (told["kind"], told["points"], told["reason"]) == ("override", 5, "The idea is right.")
+    assert world.read(question_path(NOISY), "bob")["changes"] == []
 
 
 def test_an_override_stays_when_the_student_tries_again_and_can_be_taken_back(

@@ -41,7 +41,8 @@ def make_pool(rubric: Rubric) -> Pool:
     most = max((points_of(each) for each in usable), default=Decimal(0))
     return Pool(
         right=tuple(each for each in usable if points_of(each) == most),
-        wrong=tuple(each for each in usable if points_of(each) < most),
+        # What is wrong by rounding alone is now and then right by luck.
+        wrong=tuple(each for each in usable if points_of(each) < most and each.rounded is None),
         text_fields=texts,
         is_external=any(isinstance(each, ExternalField) for each in fields),
     )

@@ -107,6 +107,15 @@ class UsesRead(Part):
     )
 
 
+class GradeChange(Part):
+    """Something that staff decided about the caller's score; who it was is not told."""
+
+    at: datetime
+    kind: str = Field(examples=["override"])
+    points: Points | None = Field(description="None where an override was taken back.")
+    reason: str = Field(examples=["Looked at by hand: the idea holds."])
+
+
 class QuestionRead(Part):
     """A question with the caller's own numbers."""
 
@@ -127,6 +136,7 @@ class QuestionRead(Part):
     practice: str | None = Field(description="Where practice key sets are.")
     feedback: Feedback
     standing: QuestionSummary
+    changes: list[GradeChange] = Field(description="What staff decided, the oldest first.")
     due_at: datetime | None
     closes_at: datetime | None
     phase: Phase

@@ -256,6 +256,10 @@ async def create_link(
                 "makes others.",
                 code="link.not_allowed",
             )
+        if member.enrolment.role is not Role.STUDENT:
+            # A session has every scope, so that a link must not give what the token has not.
+            place.caller.need(Scope.GRADES_READ)
+            place.caller.need(Scope.GRADES_WRITE)
         code = make_sign_in_link(session, person, at=at, by=place.caller.id, run_id=place.run.id)
         return LinkMade(
             login=member.login,

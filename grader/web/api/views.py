@@ -66,7 +66,7 @@ def _assignment(state: AssignmentState, *, at: datetime) -> dict[str, Any]:
     points = total(each.points for each in questions)
     due_local = None
     if window.due_at is not None:
-        due_local = window.due_at.astimezone(ZoneInfo(form.time_zone)).isoformat()
+        due_local = window.due_at.astimezone(ZoneInfo(state.time_zone)).isoformat()
     return {
         "id": form.id,
         "title": form.title,
@@ -75,7 +75,7 @@ def _assignment(state: AssignmentState, *, at: datetime) -> dict[str, Any]:
         "due_at": window.due_at,
         "closes_at": window.closes_at,
         "due_local": due_local,
-        "time_zone": form.time_zone,
+        "time_zone": state.time_zone,
         "phase": window.phase(at),
         "points": points if has_points else None,
         "max_points": sum((each.rubric.form.points for each in questions), ZERO),
@@ -133,10 +133,22 @@ def question_read(shown: Shown, *, course: str, at: datetime) -> m.QuestionRead:
         practice=_practice(course, shown),
         feedback=state.policy.feedback,
         standing=question_summary(state),
+        changes=_changes(shown),
         due_at=window.due_at,
         closes_at=window.closes_at,
         phase=window.phase(at),
     )
+
+
+def _changes(shown: Shown) -> list[m.GradeChange]:
+    changes = [
+        m.GradeChange(at=each.at, kind="override", points=each.points, reason=each.reason)
+        for each in shown.overrides
+    ] + [
+        m.GradeChange(at=each.at, kind="external_score", points=each.points, reason=each.source)
+        for each in shown.scores
+    ]
+    return sorted(changes, key=lambda each: each.at)
 
 
 def _uses(shown: Shown) -> m.UsesRead | None:
