@@ -74,7 +74,7 @@ def understood(arguments: list[str]) -> dict[str, Any]:
     """The options of a `grader` command, read by the command itself, which is not run."""
     group = typer.main.get_command(app)
     name, *rest = arguments
-    command = group.commands[name]  # type: ignore[attr-defined]  # a group has commands
+    command = group.get_command(None, name)  # type: ignore[attr-defined]  # it is a group
     context = command.make_context(name, list(rest))
     return dict(context.params)
 

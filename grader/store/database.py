@@ -147,6 +147,10 @@ def _forbid_writing(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> N
 
 def _make_private(path: Path) -> None:
     """The file holds the secrets of course runs, so that only its owner may read it."""
+    if path.exists() and not path.is_file():
+        raise OperatorError(
+            f"{path} is no file. Name one for the database, such as {path / 'keyset.sqlite'}."
+        )
     try:
         if not path.parent.exists():
             path.parent.mkdir(parents=True, mode=0o700)

@@ -103,16 +103,16 @@ def _operation_id(route: APIRoute) -> str:
 def _api() -> APIRouter:
     api = APIRouter(prefix="/api/v1")
     for module in (
-        session,
         courses,
         attempts,
         grades,
         reviews,
         publications,
+        judging,
         roster,
         tokens,
-        judging,
         audit,
+        session,
     ):
         api.include_router(module.router)
     return api

@@ -23,13 +23,13 @@ class Health(Part):
     version: str
 
 
-@router.get("/healthz")
+@router.get("/healthz", summary="Is it alive")
 async def get_health() -> Health:
     """Whether the process answers at all; it asks nothing of the database."""
     return Health(status="alive", version=__version__)
 
 
-@router.get("/readyz", responses=responses(503))
+@router.get("/readyz", summary="Is it ready", responses=responses(503))
 def get_readiness(service: ServiceDep) -> Health:
     """Whether it can work: the database answers, its tables are up to date, the writer works."""
     with service.database.read() as session:
@@ -41,7 +41,12 @@ def get_readiness(service: ServiceDep) -> Health:
     return Health(status="ready", version=__version__)
 
 
-@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+@router.get(
+    "/metrics",
+    summary="What was counted",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}}},
+)
 async def get_metrics(service: ServiceDep) -> Response:
     """What was counted, for Prometheus."""
     service.metrics.writer_queue.set(service.writer.waiting)

@@ -326,3 +326,12 @@ def test_documents_come_back_with_every_bit(probe: Database) -> None:
 
     assert back == document
     assert [each.hex() for each in back["numbers"]] == [each.hex() for each in numbers]
+
+
+def test_a_folder_is_no_database_and_keeps_its_permissions(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+
+    with pytest.raises(OperatorError, match="is no file"):
+        open_database(f"sqlite:///{tmp_path}")
+
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755

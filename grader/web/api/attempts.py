@@ -57,6 +57,7 @@ class AnswerSent(Body):
 
 @router.post(
     _QUESTION + "/check",
+    summary="Check an answer",
     responses=_SENDING,
     openapi_extra=allows(Scope.SUBMIT, "participants"),
 )
@@ -79,6 +80,7 @@ def check(
 
 @router.post(
     _QUESTION + "/attempts",
+    summary="Submit an answer",
     status_code=201,
     response_model=AttemptReport,
     responses={
@@ -116,6 +118,7 @@ async def create_attempt(
 
 @router.get(
     _QUESTION + "/attempts",
+    summary="My attempts",
     responses=_LOOKING,
     openapi_extra=allows(Scope.READ, "participants; with `student` assistants and instructors"),
 )
@@ -147,6 +150,7 @@ _AnyCaller = Annotated[Caller, Depends(caller_with(None))]
 
 @router.get(
     "/attempts/{attempt_id}",
+    summary="An attempt",
     responses=_LOOKING,
     openapi_extra=allows(Scope.READ, "whose attempt it is; assistants and instructors"),
 )
@@ -161,6 +165,7 @@ def get_attempt(
 
 @router.get(
     "/attempts/{attempt_id}/bundle",
+    summary="The bundle of an attempt",
     response_model=Bundle,
     responses=_LOOKING,
     openapi_extra=allows(Scope.READ, "whose attempt it is; assistants and instructors"),

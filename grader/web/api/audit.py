@@ -34,6 +34,7 @@ _LOOKING = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRe
 
 @router.get(
     "/courses/{course}/audit",
+    summary="What staff did",
     responses=_LOOKING,
     openapi_extra=allows(Scope.GRADES_READ, "instructors"),
 )

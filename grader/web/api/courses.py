@@ -42,7 +42,9 @@ CALLER = responses(NotSignedIn, MissingScope, TooManyRequests, 503)
 IN_COURSE = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
 
 
-@router.get("/me", responses=CALLER, openapi_extra=allows(None, "anybody signed in"))
+@router.get(
+    "/me", summary="Who am I", responses=CALLER, openapi_extra=allows(None, "anybody signed in")
+)
 def get_me(caller: AnyCaller, service: ServiceDep) -> m.MeRead:
     """Who the caller is, and what the token may do."""
     person = caller.person
@@ -60,7 +62,12 @@ def get_me(caller: AnyCaller, service: ServiceDep) -> m.MeRead:
     )
 
 
-@router.get("/courses", responses=CALLER, openapi_extra=allows(Scope.READ, "anybody signed in"))
+@router.get(
+    "/courses",
+    summary="My courses",
+    responses=CALLER,
+    openapi_extra=allows(Scope.READ, "anybody signed in"),
+)
 def get_courses(
     caller: Annotated[Caller, Depends(caller_with(Scope.READ))], service: ServiceDep
 ) -> list[m.CourseRead]:
@@ -86,6 +93,7 @@ class CourseCreate(Body):
 
 @router.post(
     "/courses",
+    summary="Make a course run",
     status_code=201,
     response_model=m.CourseRead,
     responses=CALLER | responses(MissingRole, Refused),
@@ -125,6 +133,7 @@ async def create_course(
 
 @router.get(
     "/courses/{course}",
+    summary="A course run",
     responses=IN_COURSE,
     openapi_extra=allows(Scope.READ, "participants"),
 )
@@ -135,6 +144,7 @@ def get_course(place: Reader) -> m.CourseRead:
 
 @router.get(
     "/courses/{course}/assignments",
+    summary="All assignments",
     responses=IN_COURSE,
     openapi_extra=allows(Scope.READ, "participants"),
 )
@@ -149,6 +159,7 @@ def get_assignments(
 
 @router.get(
     "/courses/{course}/assignments/{assignment}",
+    summary="An assignment and its questions",
     responses=IN_COURSE,
     openapi_extra=allows(Scope.READ, "participants"),
 )
@@ -163,6 +174,7 @@ def get_one_assignment(
 
 @router.get(
     "/courses/{course}/assignments/{assignment}/questions/{question}",
+    summary="A question",
     responses=IN_COURSE | responses(Refused),
     openapi_extra=allows(Scope.READ, "participants"),
 )
@@ -197,6 +209,7 @@ async def get_question(
 
 @router.get(
     "/courses/{course}/assignments/{assignment}/questions/{question}/practice",
+    summary="Practice key sets",
     responses=IN_COURSE | responses(Refused),
     openapi_extra=allows(Scope.READ, "participants"),
 )

@@ -61,6 +61,7 @@ _CSV = {"text/csv": {"schema": {"type": "string"}, "example": "login,name,sectio
 
 @router.get(
     _ASSIGNMENT + "/grades",
+    summary="The gradebook",
     response_model=m.GradebookRead,
     responses={**_LOOKING, 200: {"description": "The gradebook.", "content": _CSV}},
     openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
@@ -109,6 +110,7 @@ def get_grades(
 
 @router.get(
     _ASSIGNMENT + "/statistics",
+    summary="Statistics",
     responses=_LOOKING,
     openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
 )
@@ -124,6 +126,7 @@ def get_statistics(
 
 @router.get(
     _GRADE,
+    summary="A student's grade",
     responses=_LOOKING,
     openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
 )
@@ -172,6 +175,7 @@ class OverrideSent(Body):
 
 @router.put(
     _GRADE + "/override",
+    summary="Override a score",
     responses={**_LOOKING, **responses(Refused, Outdated, Unconditional)},
     openapi_extra=allows(Scope.GRADES_WRITE, "instructors"),
 )
@@ -234,6 +238,7 @@ class ScoresEntered(Part):
 
 @router.post(
     _ASSIGNMENT + "/questions/{question}/external-scores",
+    summary="Enter scores from outside",
     status_code=201,
     response_model=ScoresEntered,
     responses={**_LOOKING, **responses(Refused, ReusedKey, 422)},
@@ -287,6 +292,7 @@ class ExtensionSent(Body):
 
 @router.post(
     _ASSIGNMENT + "/extensions",
+    summary="Give an extension",
     status_code=201,
     response_model=m.ExtensionRead,
     responses={**_LOOKING, **responses(Refused, ReusedKey, 422)},
@@ -336,6 +342,7 @@ async def create_extension(
 
 @router.get(
     _ASSIGNMENT + "/extensions",
+    summary="All extensions",
     responses=_LOOKING,
     openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
 )

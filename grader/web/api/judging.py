@@ -56,6 +56,7 @@ class JudgeSent(Body):
 
 @router.post(
     "/grade",
+    summary="Judge without storing",
     responses={**_LOOKING, **responses(AnswerRefused, 422)},
     openapi_extra=allows(Scope.JUDGE, "assistants and instructors"),
 )

@@ -73,6 +73,7 @@ class PublicationSent(Body):
 
 @router.post(
     _ASSIGNMENT + "/publications",
+    summary="Publish rubrics and dates",
     status_code=201,
     response_model=m.PublicationRead,
     responses={**_LOOKING, **responses(Refused, ReusedKey, RubricErrors, 422)},
@@ -128,6 +129,7 @@ async def create_publication(
 
 @router.get(
     _ASSIGNMENT + "/publications",
+    summary="What was published",
     responses=_LOOKING,
     openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
 )

@@ -53,6 +53,7 @@ _LOOKING = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRe
 
 @router.get(
     _ASSIGNMENT + "/reviews",
+    summary="What waits for a person",
     responses=_LOOKING,
     openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
 )
@@ -98,6 +99,7 @@ class ReviewSent(Body):
 
 @router.post(
     "/courses/{course}/attempts/{attempt_id}/reviews",
+    summary="Review a written part",
     status_code=201,
     response_model=m.ReviewDone,
     responses={**_LOOKING, **responses(Refused, ReusedKey, Outdated, 422)},

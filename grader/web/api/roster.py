@@ -65,6 +65,7 @@ def _member_read(member: Member) -> MemberRead:
 
 @router.get(
     "/courses/{course}/people",
+    summary="Who takes part",
     responses=_LOOKING,
     openapi_extra=allows(Scope.ROSTER, "instructors"),
 )
@@ -144,6 +145,7 @@ def _plan_read(plan: RosterPlan) -> PlanRead:
 
 @router.post(
     "/courses/{course}/roster/preview",
+    summary="Preview a roster",
     responses=_LOOKING,
     openapi_extra=allows(Scope.ROSTER, "instructors"),
 )
@@ -156,6 +158,7 @@ def preview_roster(body: RosterSent, place: Registrar, service: ServiceDep) -> P
 
 @router.post(
     "/courses/{course}/roster",
+    summary="Import a roster",
     status_code=201,
     response_model=PlanRead,
     responses={**_LOOKING, **responses(Refused, ReusedKey, 422)},
@@ -191,6 +194,7 @@ async def import_roster(
 
 @router.delete(
     "/courses/{course}/people/{login}",
+    summary="Send somebody away",
     status_code=204,
     responses={**_LOOKING, **responses(Refused)},
     openapi_extra=allows(Scope.ROSTER, "instructors"),
@@ -238,6 +242,7 @@ class LinkMade(Part):
 
 @router.post(
     "/courses/{course}/people/{login}/sign-in-links",
+    summary="Make a sign-in link",
     status_code=201,
     responses={**_LOOKING, **responses(Refused)},
     openapi_extra=allows(Scope.ROSTER, "instructors"),

@@ -56,6 +56,7 @@ class SessionRead(Part):
 
 @router.post(
     "/session",
+    summary="Sign in",
     status_code=201,
     responses=responses(NotSignedIn, TooManyRequests, 403, 422, 503),
     openapi_extra=allows(None, "anybody"),
@@ -118,6 +119,7 @@ def set_cookie(response: Response, service: Service, signed_in: SignedIn) -> Non
 
 @router.get(
     "/session",
+    summary="Who is signed in",
     responses=responses(NotSignedIn, 503),
     openapi_extra=allows(None, "anybody signed in by a browser"),
 )
@@ -134,6 +136,7 @@ def get_session(request: Request, service: ServiceDep, at: ReceivedAt) -> Sessio
 
 @router.delete(
     "/session",
+    summary="Sign out",
     status_code=204,
     responses=responses(NotSignedIn, 403, 503),
     openapi_extra=allows(None, "anybody signed in by a browser"),
@@ -150,7 +153,12 @@ async def delete_session(
     response.delete_cookie(cookie_name(service), path="/")
 
 
-@router.get("/keys", responses=responses(503), openapi_extra=allows(None, "anybody"))
+@router.get(
+    "/keys",
+    summary="Public keys of receipts",
+    responses=responses(503),
+    openapi_extra=allows(None, "anybody"),
+)
 def get_keys(service: ServiceDep) -> list[KeyRead]:
     """The public keys with which receipts are signed, the newest first."""
     with service.database.read() as session:

@@ -52,6 +52,7 @@ class TokenSent(Body):
 
 @router.post(
     "/courses/{course}/tokens",
+    summary="Make a token for a service",
     status_code=201,
     responses=_LOOKING,
     openapi_extra=allows(Scope.TOKENS, "instructors"),
@@ -70,6 +71,7 @@ async def create_service_token(
 
 @router.get(
     "/courses/{course}/tokens",
+    summary="Tokens of services",
     responses=_LOOKING,
     openapi_extra=allows(Scope.TOKENS, "instructors"),
 )
@@ -82,6 +84,7 @@ def get_service_tokens(place: TokenMaker, service: ServiceDep) -> list[m.TokenRe
 
 @router.delete(
     "/courses/{course}/tokens/{token_id}",
+    summary="Revoke a service's token",
     status_code=204,
     responses=_LOOKING,
     openapi_extra=allows(Scope.TOKENS, "instructors"),
@@ -100,6 +103,7 @@ _Owner = Annotated[Caller, Depends(caller_with(Scope.TOKENS))]
 
 @router.post(
     "/tokens",
+    summary="Make a token for myself",
     status_code=201,
     responses=responses(NotSignedIn, MissingScope, MissingRole, TooManyRequests, 422, 503),
     openapi_extra=allows(Scope.TOKENS, "any person"),
@@ -118,6 +122,7 @@ async def create_token(
 
 @router.get(
     "/tokens",
+    summary="My tokens",
     responses=responses(NotSignedIn, MissingScope, MissingRole, TooManyRequests, 503),
     openapi_extra=allows(Scope.TOKENS, "any person"),
 )
@@ -130,6 +135,7 @@ def get_tokens(caller: _Owner, service: ServiceDep) -> list[m.TokenRead]:
 
 @router.delete(
     "/tokens/{token_id}",
+    summary="Revoke a token of mine",
     status_code=204,
     responses=_LOOKING,
     openapi_extra=allows(Scope.TOKENS, "any person"),
