@@ -22,10 +22,10 @@ from grader.cli.options import (
     print_json,
     show_points,
 )
-from grader.cli.svg import draw_svg
 from grader.cli.tex import soften
 from grader.cli.text_pictures import draw_text
 from grader.domain.verdicts import Outcome, Reason
+from grader.drawing.svg import draw_svg
 from grader.engine.judge import Judge, Judgement
 from grader.engine.rows import Submission
 from grader.engine.streams import DEVELOPMENT_KEYS

@@ -10,7 +10,7 @@ from typing import NamedTuple, assert_never
 
 from rich.text import Text
 
-from grader.cli.picture_facts import (
+from grader.drawing.facts import (
     MOST_NUMBERS,
     Matrix,
     Point,

@@ -25,6 +25,10 @@ from grader.errors import OperatorError, Unavailable
 __all__ = ["Database", "Session", "open_database"]
 
 _AWAY = "The database cannot be reached just now; nothing was changed. Try again in a moment."
+_FULL = "The disk of the database is full; nothing was changed. The operator must make room."
+_DAMAGED = "The database file is damaged; nothing was changed. The operator must restore it."
+# PostgreSQL's own name for it, by SQLSTATE.
+_DISK_FULL = "53100"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +71,37 @@ def _translated() -> Iterator[None]:
     except (OperationalError, InterfaceError, PoolTimeout) as error:
         if _is_mistake(error):
             raise
-        raise Unavailable(_AWAY) from error
+        raise Unavailable(_what_happened(error)) from error
     except DBAPIError as error:
-        if error.connection_invalidated:
-            raise Unavailable(_AWAY) from error
+        said = _what_happened(error)
+        if error.connection_invalidated or said != _AWAY:
+            raise Unavailable(said) from error
         raise
 
 
 def _is_mistake(error: Exception) -> bool:
     """Whether the SQL itself is wrong, which SQLite reports like a database that is away."""
-    code = getattr(getattr(error, "orig", None), "sqlite_errorcode", None)
-    return code == sqlite3.SQLITE_ERROR
+    return _sqlite_code(error) == sqlite3.SQLITE_ERROR
+
+
+def _what_happened(error: Exception) -> str:
+    """Who must do something: to wait does not help where the operator must act."""
+    # A more detailed code has the plain one in its last eight bits.
+    match (_sqlite_code(error) or 0) & 0xFF:
+        case sqlite3.SQLITE_FULL:
+            return _FULL
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return _DAMAGED
+        case _:
+            return _FULL if _postgresql_code(error) == _DISK_FULL else _AWAY
+
+
+def _sqlite_code(error: Exception) -> int | None:
+    return getattr(getattr(error, "orig", None), "sqlite_errorcode", None)
+
+
+def _postgresql_code(error: Exception) -> str | None:
+    return getattr(getattr(error, "orig", None), "sqlstate", None)
 
 
 def open_database(url: str) -> Database:

@@ -257,6 +257,8 @@ async def _answer_framework(request: Request, error: Exception) -> Response:
     detail = f"{title_of(code)}."
     if status == 405:
         headers["Allow"] = ", ".join(_methods_of(request)) or headers.get("Allow", "")
+        if request.method == "OPTIONS":
+            return Response(status_code=204, headers=headers)
         detail = f"{request.method} is not possible here."
     told = Problem(
         type=f"/docs/errors#{code}", title=title_of(code), status=status, code=code, detail=detail
@@ -271,7 +273,9 @@ def _methods_of(request: Request) -> list[str]:
         pattern: Any = getattr(context, "path_regex", None)
         if pattern is not None and pattern.match(request.url.path):
             found.update(getattr(context, "methods", None) or ())
-    return sorted(found)
+    # A HEAD is answered wherever a GET is, and this question everywhere.
+    more = {"OPTIONS", "HEAD"} if "GET" in found else {"OPTIONS"}
+    return sorted(found | more) if found else []
 
 
 async def _answer_defect(request: Request, error: Exception) -> Response:

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from grader.cli.picture_facts import View, show_number, show_share, summarise
-from grader.cli.svg import SHEET, draw_svg
 from grader.cli.text_pictures import draw_text
+from grader.drawing.facts import View, show_number, show_share, summarise
+from grader.drawing.svg import SHEET, draw_svg
 from grader.feedback.plots import HeatMap, OutputPlane, Picture, WeightBars
 
 BARS = WeightBars(

@@ -81,6 +81,25 @@ def test_a_mistake_in_a_query_is_not_an_absent_database(database: Database) -> N
         session.execute(text("SELECT nonsense FROM courses"))
 
 
+# Who must act.
+
+
+def test_a_full_disk_is_told_as_such(sqlite_database: Database) -> None:
+    full = pytest.raises(Unavailable, match="disk of the database is full")
+    with full, sqlite_database.write() as session:
+        session.execute(text("PRAGMA max_page_count = 1"))
+        session.execute(ADD_COURSE, {"id": "a" * 2**20})
+
+
+def test_a_damaged_file_is_told_as_such(sqlite_database: Database) -> None:
+    path = Path(sqlite_database.url.database or "")
+    sqlite_database.close()
+    path.write_bytes(b"no database at all" * 1000)
+
+    with pytest.raises(Unavailable, match="damaged"):
+        courses(sqlite_database)
+
+
 # Files.
 
 

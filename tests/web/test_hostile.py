@@ -170,6 +170,39 @@ def cursor(*parts: str | int) -> str:
     return base64.urlsafe_b64encode(json.dumps(parts).encode()).rstrip(b"=").decode()
 
 
+# What callers of an API expect
+
+
+def test_every_address_tells_the_methods_it_takes(world: World) -> None:
+    asked = world.call("OPTIONS", ASSIGNMENT)
+    refused = world.call("DELETE", ASSIGNMENT, "ada")
+
+    assert (asked.status_code, asked.content) == (204, b"")
+    assert asked.headers["Allow"] == "GET, HEAD, OPTIONS"
+    assert (refused.status_code, refused.headers["Allow"]) == (405, "GET, HEAD, OPTIONS")
+    assert world.call("OPTIONS", "/api/v1/nothing").status_code == 404
+
+
+def test_an_attempt_says_where_it_can_be_found(world: World) -> None:
+    path = f"{ASSIGNMENT}/questions/3b/attempts"
+    sent = world.post(path, "ada", {"answer": {"q": "2 k_a - k_b"}})
+    again = world.post(path, "ada", {"answer": {"q": "2 k_a - k_b"}})
+
+    assert world.read(sent.headers["Location"], "ada")["id"] == sent.json()["id"]
+    assert again.headers["Location"] == sent.headers["Location"]
+
+
+# Load
+
+
+def test_a_gradebook_waits_for_one_free_reader_and_not_for_one_a_line(world: World) -> None:
+    response = world.get(f"{ASSIGNMENT}/grades?format=csv", "irene")
+
+    # A stream, which takes a reader's turn for every piece, has no length.
+    assert response.headers["Content-Length"] == str(len(response.content))
+    assert [line.split(",")[0] for line in response.text.splitlines()] == ["login", "ada", "bob"]
+
+
 # Budgets
 
 

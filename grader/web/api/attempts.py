@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import orjson
 from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import Field
 
@@ -113,7 +114,9 @@ async def create_attempt(
         received_at=at,
         request=request_key(place.caller.id, key, digest),
     )
-    return respond(await service.writer.submit(service.submit, sending))
+    answered = await service.writer.submit(service.submit, sending)
+    attempt_id = orjson.loads(answered.body)["id"]
+    return respond(answered, {"Location": f"/api/v1/attempts/{attempt_id}"})
 
 
 @router.get(

@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
-from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime, Field
 
 from grader.domain.roles import Scope
@@ -24,7 +23,7 @@ from grader.errors import (
 from grader.feedback.parts import Part
 from grader.grading.bundling import when_published
 from grader.grading.deciding import OutsideScore, enter_scores, extend, override
-from grader.grading.gradebook import csv_lines, load_gradebook
+from grader.grading.gradebook import load_gradebook, to_csv
 from grader.grading.requests import once
 from grader.grading.statistics import AssignmentStatistics, assignment_statistics
 from grader.store.courses import get_member, list_members
@@ -95,8 +94,9 @@ def get_grades(
             limit=None if wants_csv else limit,
         )
     if wants_csv:
-        return StreamingResponse(
-            csv_lines(book),
+        # At once: a stream would wait for a free reader before each line.
+        return Response(
+            to_csv(book),
             media_type="text/csv; charset=utf-8",
             headers={
                 "Content-Disposition": f'attachment; filename="{place.run.id}-{assignment}.csv"'

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import assert_never
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from grader.cli.picture_facts import (
+from grader.drawing.facts import (
     clean,
     summarise,
 )
-from grader.cli.svg_heat import draw_heat
-from grader.cli.svg_parts import WIDTH, add, write
-from grader.cli.svg_plots import draw_bars, draw_plane
+from grader.drawing.heat import draw_heat
+from grader.drawing.parts import WIDTH, add, write
+from grader.drawing.plots import draw_bars, draw_plane
 from grader.feedback.plots import HeatMap, OutputPlane, Picture, WeightBars
 
 #: The width of the sheet, in pixels.

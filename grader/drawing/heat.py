@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from grader.cli.picture_facts import (
+from grader.drawing.facts import (
     MOST_NUMBERS,
     Matrix,
     are_comparable,
@@ -14,7 +14,7 @@ from grader.cli.picture_facts import (
     shorten,
     show_number,
 )
-from grader.cli.svg_parts import WIDTH, add, rect, say
+from grader.drawing.parts import WIDTH, add, rect, say
 from grader.feedback.plots import HeatMap
 
 _INDEX = 24

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element, SubElement
 
-from grader.cli.picture_facts import (
+from grader.drawing.facts import (
     Point,
     clean,
     wrap,
