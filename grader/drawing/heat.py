@@ -32,7 +32,7 @@ class _Cells(NamedTuple):
     has_numbers: bool
 
 
-def draw_heat(group: Element, picture: HeatMap, top: float, number: int) -> float:
+def draw_heat(group: Element, picture: HeatMap, top: float, name: str) -> float:
     """Draw the matrices from `top` on, and return where the drawing ends."""
     sizes = [len(row) for matrix in picture.matrices for row in matrix]
     columns = max(sizes, default=0)
@@ -55,7 +55,7 @@ def draw_heat(group: Element, picture: HeatMap, top: float, number: int) -> floa
         x, y = (place * (half + 24), top) if is_beside else (0.0, bottom)
         panel = add(group, "g", transform=f"translate({x:g} {y:g})")
         bottom = max(bottom, y + _draw_matrix(panel, caption, matrix, cells, mark))
-    return bottom if has_numbers else _explain_colours(group, cells.limit, number, bottom)
+    return bottom if has_numbers else _explain_colours(group, cells.limit, name, bottom)
 
 
 def _strongest(picture: HeatMap) -> float:
@@ -112,11 +112,11 @@ def _colour(share: float) -> str:
     return "#" + "".join(f"{part:02x}" for part in mixed)
 
 
-def _explain_colours(group: Element, limit: float, number: int, top: float) -> float:
-    gradient = add(group, "linearGradient", id=f"scale-{number}")
+def _explain_colours(group: Element, limit: float, name: str, top: float) -> float:
+    gradient = add(group, "linearGradient", id=f"scale-{name}")
     for place, colour in enumerate(_DIVERGING):
         add(gradient, "stop", offset=place / (len(_DIVERGING) - 1), stop_color=colour)
-    fill = f"url(#scale-{number})"
+    fill = f"url(#scale-{name})"
     rect(group, "", (_INDEX, top + 8), (_INDEX + 240, top + 18), fill=fill)
     for place, value in enumerate((-limit, 0, limit)):
         x = _INDEX + 120 * place

@@ -90,16 +90,35 @@ def draw_svg(pictures: Sequence[Picture], *, title: str) -> str:
     return tostring(root, encoding="unicode") + "\n"
 
 
+def draw_inline(picture: Picture, *, name: str) -> str:
+    """One picture as an element for a page, whose style sheet gives the colours.
+
+    `name` is unique on the page; the picture's own title stands above it there.
+    """
+    root = Element("svg", {"role": "img", "class": "picture"})
+    root.set("aria-labelledby", f"{name}-title {name}-summary")
+    SubElement(root, "title", id=f"{name}-title").text = clean(picture.title)
+    SubElement(root, "desc", id=f"{name}-summary").text = summarise(picture)
+    group = add(root, "g", transform="translate(4 0)")
+    bottom = _draw_body(group, picture, 8.0, name)
+    root.set("viewBox", f"0 0 {WIDTH + 8} {bottom + 4:g}")
+    return tostring(root, encoding="unicode")
+
+
 def _draw(group: Element, picture: Picture, number: int) -> float:
     """Draw from (0, 0) on, and return the height that is used."""
     top = write(group, picture.title, 84, "heading", y=14, leading=18)
+    bottom = _draw_body(group, picture, top, str(number))
+    return write(group, summarise(picture), 104, "muted", y=bottom + 16, leading=17)
+
+
+def _draw_body(group: Element, picture: Picture, top: float, name: str) -> float:
     match picture:
         case WeightBars():
-            bottom = draw_bars(group, picture, top)
+            return draw_bars(group, picture, top)
         case OutputPlane():
-            bottom = draw_plane(group, picture, top)
+            return draw_plane(group, picture, top)
         case HeatMap():
-            bottom = draw_heat(group, picture, top, number)
+            return draw_heat(group, picture, top, name)
         case _:
             assert_never(picture)
-    return write(group, summarise(picture), 104, "muted", y=bottom + 16, leading=17)

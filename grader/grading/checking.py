@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from grader.engine.variants import Variant, stack_variants
+from grader.errors import NotFound
 from grader.feedback.parts import Part
 from grader.formula.read import Formula
 from grader.reading.answer import Choice, ExternalScore, Numbers, Text, Value, read_answer
@@ -58,6 +59,23 @@ def check_answer(rubric: Rubric, variant: Variant, sent: Any) -> Reading:
         ),
         not_sent=tuple(name for name in optional if name not in answer.values),
     )
+
+
+def check_field(rubric: Rubric, variant: Variant, name: str, sent: Any) -> FieldReading:
+    """Say how one field is read, while it is being written.
+
+    Raises
+    ------
+    NotFound
+        Where the question has no such field.
+    AnswerRefused
+        With every place that cannot be read.
+    """
+    fields = [each for each in rubric.question.fields if each.name == name]
+    if not fields:
+        raise NotFound
+    answer = read_answer({name: sent}, fields, stack_variants([variant]))
+    return _reading(name, answer.values[name], is_file=isinstance(fields[0], FileField))
 
 
 def _reading(name: str, value: Value, *, is_file: bool) -> FieldReading:

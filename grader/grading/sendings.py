@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from grader.domain.policies import Phase, Policy
+from grader.domain.policies import Counted, Phase, Policy
 from grader.errors import KeysetError, Refused
 from grader.feedback.receipt import hash_answer
 from grader.grading.desk import Desk, Published
@@ -211,9 +211,13 @@ def _nothing_to_use(rubric: Rubric) -> Refused:
 
 
 def find_same(case: Case) -> Judged | None:
-    """The attempt with the same answer, and on the same earlier attempt, if there is one."""
+    """The attempt with the same answer, and on the same earlier attempt, if there is one.
+
+    Where the last attempt counts, it must be that one: an older answer sent again shall count.
+    """
     digest = hash_answer(case.sending.answer)
-    for attempt, judgement in case.before:
+    candidates = case.before[-1:] if case.policy.counted is Counted.LAST else case.before
+    for attempt, judgement in candidates:
         if attempt.answer_digest == digest and _builds_on_the_same(case, attempt):
             return attempt, judgement
     return None

@@ -193,7 +193,15 @@ def _open_postgresql(url: URL) -> Database:
         max_overflow=8,
         pool_timeout=5,
         pool_pre_ping=True,
-        connect_args={"options": options, "connect_timeout": 5},
+        connect_args={
+            "options": options,
+            "connect_timeout": 5,
+            # A server that is gone without a word is noticed after so long.
+            "keepalives_idle": 10,
+            "keepalives_interval": 5,
+            "keepalives_count": 3,
+            "tcp_user_timeout": 15_000,
+        },
     )
     # By default every statement of a transaction would see a newer state.
     reading = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)

@@ -29,6 +29,8 @@ Handler = Callable[[Session, Sequence[Piece]], Sequence[Result | KeysetError]]
 
 #: So many pieces share one transaction at most.
 MOST_AT_ONCE = 64
+#: So long somebody waits at most.
+MOST_SECONDS = 30.0
 #: So many may wait; more are turned away at once rather than kept waiting in vain.
 MOST_WAITING = 4096
 
@@ -95,8 +97,21 @@ class Writer:
         return future
 
     async def submit(self, handler: Handler[Piece, Result], piece: Piece) -> Result:
-        """Carry out a piece together with whatever else waits for this handler."""
-        return await asyncio.wrap_future(self.put(handler, piece))
+        """Carry out a piece together with whatever else waits for this handler.
+
+        Raises
+        ------
+        Unavailable
+            Where it takes too long; then it is not known whether it was carried out.
+        """
+        try:
+            async with asyncio.timeout(MOST_SECONDS):
+                return await asyncio.wrap_future(self.put(handler, piece))
+        except TimeoutError:
+            raise Unavailable(
+                "The database does not answer. It is not known yet whether this was done; send it "
+                "again with the same Idempotency-Key, and it counts once."
+            ) from None
 
     async def run(self, change: Callable[[Session], Result]) -> Result:
         """Carry out a change that stands alone."""
@@ -132,7 +147,11 @@ class Writer:
             group.append(self._line.popleft())
         return group
 
-    def _do(self, group: Sequence[_Waiting]) -> None:
+    def _do(self, waiting: Sequence[_Waiting]) -> None:
+        # Whoever gave up before it began is told so, and it must not happen later.
+        group = [each for each in waiting if not each.future.cancelled()]
+        if not group:
+            return
         if self._observe_group is not None:
             self._observe_group(len(group))
         try:

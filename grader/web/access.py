@@ -1,7 +1,7 @@
 """Who calls and whether they may, before a route does anything.
 
-The order is the same everywhere: not signed in (401), nothing there or not yours (404), not in the
-scope of the token (403), not in your role (403), too often (429).
+The order is the same everywhere: not signed in (401), too often (429), nothing there or not yours
+(404), not in the scope of the token (403), not in your role (403).
 """
 
 from __future__ import annotations
@@ -116,9 +116,9 @@ def caller_with(scope: Scope | None, *, budget: str = "read") -> Callable[..., C
 
     def find(request: Request, response: Response) -> Caller:
         caller = find_caller(request)
+        _spend(request, response, budget, caller)
         if scope is not None:
             caller.need(scope)
-        _spend(request, response, budget, caller)
         return caller
 
     return find
@@ -129,10 +129,10 @@ def operator_with(scope: Scope, *, budget: str = "read") -> Callable[..., Caller
 
     def find(request: Request, response: Response) -> Caller:
         caller = find_caller(request)
+        _spend(request, response, budget, caller)
         caller.need(scope)
         if not caller.is_operator:
             raise MissingRole("Only operators of the service may do this.")
-        _spend(request, response, budget, caller)
         return caller
 
     return find
@@ -145,11 +145,12 @@ def place_with(
 
     def find(request: Request, response: Response, course: CourseId) -> Place:
         caller = find_caller(request)
+        # Also what is refused is spent, or one could look for what is there without end.
+        _spend(request, response, budget, caller)
         with service_of(request).database.read() as session:
             place = enter(session, caller, run_id=course)
         caller.need(scope)
         place.need(role)
-        _spend(request, response, budget, caller)
         return place
 
     return find

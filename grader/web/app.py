@@ -10,7 +10,6 @@ from typing import Any
 
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
-from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 
 from grader import __version__
@@ -32,7 +31,7 @@ from grader.web.frame import install_frame
 from grader.web.intake import Caps, install_intake
 from grader.web.manual import install_manual
 from grader.web.openapi import install_openapi
-from grader.web.pages import sign_in
+from grader.web.pages import answering, sign_in, work
 from grader.web.problems import install_problems
 from grader.web.service import Service
 
@@ -80,7 +79,8 @@ def make_app(service: Service, caps: Caps | None = None) -> FastAPI:
     app.include_router(_api())
     app.include_router(health.router)
     app.include_router(sign_in.router)
-    _install_start(app)
+    app.include_router(work.router)
+    app.include_router(answering.router)
     install_openapi(app)
     _describe_ways_in(app)
     install_manual(app)
@@ -138,10 +138,3 @@ def _describe_ways_in(app: FastAPI) -> None:
 
 def _is_public(operation: dict[str, Any]) -> bool:
     return "401" not in operation["responses"] or "anybody" in operation.get("x-roles", ())
-
-
-def _install_start(app: FastAPI) -> None:
-    @app.get("/", include_in_schema=False)
-    async def get_start() -> RedirectResponse:
-        """To the manual, until there are pages."""
-        return RedirectResponse("/docs")

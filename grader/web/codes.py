@@ -146,6 +146,9 @@ _REFUSED = {
     "roster.outdated": Meaning(
         "The course has changed since the preview", "Look at the preview again."
     ),
+    "roster.leaving": Meaning(
+        "Many students would leave", "Say how many, if that is meant; the preview counts them."
+    ),
 }
 
 _COURSE = {

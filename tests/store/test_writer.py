@@ -139,6 +139,23 @@ def test_who_gave_up_disturbs_nobody(writer: Writer, database: Database) -> None
     assert second.result(10) == "second"
 
 
+def test_who_waits_too_long_is_told_and_what_had_not_begun_does_not_happen(
+    writer: Writer, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "MOST_SECONDS", 0.05)
+    courses = Courses()
+    first = writer.put(courses.add, "first")
+    courses.has_begun.wait(10)
+
+    with pytest.raises(Unavailable, match="not known"):
+        asyncio.run(writer.submit(courses.add, "second"))
+
+    courses.is_free.set()
+    assert first.result(10) == "first"
+    writer.stop()
+    assert not is_there(database, "second")
+
+
 def test_a_full_line_turns_away_at_once(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer_module, "MOST_WAITING", 2)
     courses = Courses()

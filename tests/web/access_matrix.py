@@ -204,7 +204,6 @@ EXTENSION = {"student": "bob", "extra_attempts": 100, "reason": "Was ill."}
 
 ROWS = (
     # Anybody
-    Row("GET", "/", ANYBODY, ok=307),
     Row("GET", "/docs", ANYBODY),
     Row("GET", "/docs/errors", ANYBODY),
     Row("GET", "/openapi.json", ANYBODY),
@@ -213,11 +212,6 @@ ROWS = (
     Row("GET", "/metrics", ANYBODY),
     Row("GET", API + "/keys", ANYBODY),
     # Signing in
-    Row("GET", "/sign-in/{code}", ANYBODY, prepare=lambda world, who: {"code": world.link("ada")}),
-    Row(
-        "POST", "/sign-in/{code}", ANYBODY, ok=303,
-        prepare=lambda world, who: {"code": world.link("ada")},
-    ),
     Row(
         "POST", API + "/session", ANYBODY, ok=201,
         body=lambda world, objects: {"code": world.link("ada")},

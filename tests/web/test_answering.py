@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from grader.domain.roles import Role
+from grader.rubric.catalog import read_assignment
 from grader.store.database import Database
 from tests.service import EXPLORATION, SINGLE_HEAD, World, make_service, question_path
+from tests.support import shipped
 
 AVERAGE = f"{EXPLORATION}/3b"
 NOISY = f"{EXPLORATION}/3c-i"
@@ -109,6 +111,22 @@ def test_the_same_answer_again_returns_the_old_result_and_uses_nothing(world: Wo
     assert again["id"] == first["id"]
     assert again["attempts_left"] == first["attempts_left"]
     assert len(world.read(attempts_path(AVERAGE), "ada")) == 1
+
+
+def test_where_the_last_counts_an_older_answer_sent_again_counts(world: World) -> None:
+    original = shipped().assignments[EXPLORATION]
+    texts = {name: rubric.text for name, rubric in original.rubrics.items()}
+    form = original.text.replace("counted: best", "counted: last")
+    world.publish(read_assignment(EXPLORATION, form, texts))
+    right = world.submit("ada", AVERAGE, {"q": "40 (k_a + k_b)"})
+    world.submit("ada", AVERAGE, {"q": "k_a"})
+    world.submit("ada", AVERAGE, {"q": "k_a"}, status=200)
+
+    again = world.submit("ada", AVERAGE, {"q": "40 (k_a + k_b)"})
+
+    assert again["number"] == 3
+    assert again["is_counted"]
+    assert again["score"] == right["score"]
 
 
 def test_the_limit_holds_and_says_so(world: World) -> None:

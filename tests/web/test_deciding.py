@@ -424,3 +424,20 @@ def test_for_a_students_variant_it_is_judged_as_the_student_would_be(world: Worl
 
     assert own.json()["score"] == own.json()["max_automatic"]
     assert other.json()["score"] < other.json()["max_automatic"]
+
+
+# Rosters
+
+
+def test_a_class_is_not_sent_away_by_a_roster_that_was_cut_off(world: World) -> None:
+    for number in range(6):
+        world.add_member(f"student-{number}", Role.STUDENT)
+    roster = {"csv": "login,name\nada,Ada\n", "is_complete": True}
+
+    refused = world.post("/api/v1/courses/one/roster", "irene", roster)
+    wrong = world.post("/api/v1/courses/one/roster", "irene", {**roster, "leaving": 6})
+    meant = world.post("/api/v1/courses/one/roster", "irene", {**roster, "leaving": 7})
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "roster.leaving")
+    assert wrong.status_code == 409
+    assert meant.json()["counts"]["leaving"] == 7

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
 from grader.accounts.callers import Caller, enter
-from grader.accounts.roster_plans import RosterPlan, plan_roster
+from grader.accounts.roster_plans import Kind, RosterPlan, plan_roster
 from grader.accounts.rosters import apply_roster, leave, read_roster
 from grader.accounts.signing_in import LINK_LASTS, make_sign_in_link
 from grader.domain.roles import Role, Scope
@@ -37,6 +37,8 @@ from grader.web.service import ReceivedAt, ServiceDep
 router = APIRouter(route_class=StrictRoute, tags=["Roster"])
 
 MOST_CHARACTERS = 900_000
+#: So many students may leave by a complete roster without a word.
+_FEW = 5
 _LOOKING = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
 _Login = Annotated[str, Path(min_length=1, max_length=200, examples=["ada"])]
 
@@ -103,6 +105,12 @@ class RosterSent(Body):
         examples=["login,name,role\nada,Ada Lovelace,student\n"],
     )
     is_complete: bool = Field(default=False, description="Students who are not on it leave.")
+    leaving: int | None = Field(
+        default=None,
+        ge=0,
+        description="How many are expected to leave, as the preview counts them; needed where it "
+        "is more than a few.",
+    )
 
 
 class ChangeRead(Part):
@@ -177,6 +185,7 @@ async def import_roster(
 
     def do(session: Session) -> str:
         plan = plan_roster(session, place, roster, is_complete=body.is_complete)
+        _refuse_exodus(plan, expected=body.leaving)
         apply_roster(session, place, plan, at=at, by=place.caller.id)
         return _plan_read(plan).model_dump_json()
 
@@ -190,6 +199,18 @@ async def import_roster(
         )
     )
     return respond(answered)
+
+
+def _refuse_exodus(plan: RosterPlan, *, expected: int | None) -> None:
+    """Refuse to send many away unless it is said how many: a roster may have been cut off."""
+    leaving = len(plan.of(Kind.LEAVING))
+    if leaving == expected or (expected is None and leaving <= _FEW):
+        return
+    raise Refused(
+        f"{leaving} students would leave. If that is meant, send the same with "
+        f'"leaving": {leaving}.',
+        code="roster.leaving",
+    )
 
 
 @router.delete(

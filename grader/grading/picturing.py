@@ -1,0 +1,47 @@
+"""Pictures of a stored attempt, from the practice key sets only."""
+
+from __future__ import annotations
+
+from grader.engine.rows import Submission
+from grader.engine.variants import stack_variants
+from grader.errors import StudentError
+from grader.feedback.plots import Picture, make_pictures
+from grader.grading.desk import Desk, Published
+from grader.grading.records import judgement_from
+from grader.reading.answer import read_answer
+from grader.store.attempts import AttemptLine, JudgementLine, find_judged
+from grader.store.courses import EnrolmentLine
+from grader.store.database import Session
+
+
+def picture_attempt(
+    session: Session,
+    desk: Desk,
+    published: Published,
+    owner: EnrolmentLine,
+    attempt: AttemptLine,
+    judgement: JudgementLine,
+) -> list[Picture]:
+    """What an attempt's answer does; empty where it cannot be read any more.
+
+    Pictures that show what is asked for come only where everything is right.
+    """
+    rubric = published.rubric(attempt.question)
+    if not rubric.question.plots:
+        return []
+    variant = desk.variants(session, [(owner, rubric)], at=attempt.received_at, keep=False)
+    own = variant[owner.id, rubric.id]
+    judge = desk.judge(session, run_id=attempt.run_id, rubric=rubric)
+    drawn = stack_variants([own])
+    try:
+        answer = read_answer(attempt.answer, rubric.question.fields, drawn)
+        earlier = None
+        if rubric.earlier is not None and attempt.uses_attempt_id is not None:
+            used = find_judged(session, attempt_id=attempt.uses_attempt_id)
+            if used is not None:
+                earlier = read_answer(used[0].answer, rubric.earlier.question.fields, drawn)
+    except StudentError:
+        # The question asks for something else since.
+        return []
+    submission = Submission(own, answer, judge.used(own, earlier))
+    return make_pictures(judge, submission, revealing=judgement_from(judgement).is_solved)

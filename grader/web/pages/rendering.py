@@ -1,0 +1,133 @@
+"""Pages from templates, with what every page has: who is signed in, and the way around."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import Depends, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.routing import APIRoute
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from grader import __version__
+from grader.accounts.callers import Caller, recognise_session
+from grader.accounts.signing_in import csrf_token
+from grader.errors import KeysetError, NotSignedIn
+from grader.web.access import refuse_forged, session_secret
+from grader.web.intake import read_form
+from grader.web.pages import words
+from grader.web.pages.prose import inline_html, to_html
+from grader.web.problems import headers_of, problem_of
+from grader.web.service import Service, received_at, service_of
+
+#: A form with an answer is as large as an answer by JSON may be.
+MOST_FORM_BYTES = 1 << 20
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("grader.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "prose": to_html,
+        "line": inline_html,
+        "points": words.say_points,
+        "state": words.say_state,
+        "phase": words.say_phase,
+        "outcome": words.say_outcome,
+        "span": words.say_span,
+    }
+    environment.globals |= {"time": words.say_time, "version": __version__}
+    return environment
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Somebody whose browser is signed in."""
+
+    caller: Caller
+    secret: str
+
+    @property
+    def name(self) -> str:
+        """What the person is called."""
+        return self.caller.need_person().name
+
+    @property
+    def csrf(self) -> str:
+        """What every form of this visitor carries."""
+        return csrf_token(self.secret)
+
+
+def find_visitor(request: Request) -> Visitor:
+    """Who is signed in; NotSignedIn leads to the page where one signs in."""
+    secret = session_secret(request)
+    if secret is None:
+        raise NotSignedIn
+    service: Service = service_of(request)
+    with service.database.read() as session:
+        caller = recognise_session(session, secret, at=received_at(request))
+    request.state.caller = caller.id
+    service.budgets.spend("read", caller.id)
+    return Visitor(caller, secret)
+
+
+VisitorDep = Annotated[Visitor, Depends(find_visitor)]
+
+
+async def read_own_form(request: Request, visitor: VisitorDep) -> dict[str, str]:
+    """The fields of a form that a page of ours has sent."""
+    form = await read_form(request, most_bytes=MOST_FORM_BYTES)
+    refuse_forged(request, visitor.secret, form.pop("csrf", ""))
+    return form
+
+
+FormDep = Annotated[dict[str, str], Depends(read_own_form)]
+
+
+class PageRoute(APIRoute):
+    """A route that answers people: errors are pages, and whoever is not signed in may do so."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return FastAPI's handler, with errors as pages."""
+        handle = super().get_route_handler()
+
+        async def handle_for_people(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except NotSignedIn:
+                here = quote(request.url.path) if request.method == "GET" else "/"
+                return RedirectResponse(f"/sign-in?next={here}", status_code=303)
+            except KeysetError as error:
+                return show_error(request, error)
+
+        return handle_for_people
+
+
+def show_error(request: Request, error: KeysetError) -> HTMLResponse:
+    """An error as a page, in the same words that programs get."""
+    problem = problem_of(error)
+    page = render(request, "error.html", status=problem.status, problem=problem, visitor=None)
+    page.headers.update(headers_of(error))
+    return page
+
+
+def render(request: Request, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
+    """A page, or a part of one where only that is asked for."""
+    page = _environment().get_template(template)
+    text = page.render(
+        now=received_at(request),
+        path=request.url.path,
+        is_part=request.headers.get("HX-Request") == "true",
+        **context,
+    )
+    return HTMLResponse(text, status_code=status)
