@@ -88,15 +88,17 @@ def test_https_is_kept_to(sample: Sample) -> None:
 
 
 def test_a_line_names_the_route_and_nothing_about_the_person(sample: Sample) -> None:
-    sample.client.get("/people/ada?token=4711", headers={"Authorization": "Bearer 4712"})
+    sample.client.get(
+        "/people/lovelace?token=in-the-query", headers={"Authorization": "Bearer in-a-header"}
+    )
 
     line = sample.lines()[-1]
     assert line["event"] == "request"
     assert (line["method"], line["route"], line["status"]) == ("GET", "/people/{name}", 200)
     assert line["caller"] == "person-17"
     assert line["milliseconds"] >= 0
-    assert "ada" not in sample.log.getvalue()
-    assert "471" not in sample.log.getvalue()
+    assert "lovelace" not in sample.log.getvalue()
+    assert "in-" not in sample.log.getvalue()
 
 
 def test_the_route_is_told_with_the_prefixes_of_all_routers(sample: Sample) -> None:
