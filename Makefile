@@ -22,7 +22,8 @@ venv: $(READY) ## Build .venv from the lock files, where it is not up to date
 run: $(READY) ## Serve the demo on http://localhost:8000; its data is kept in .demo
 	GRADER_DATA_FOLDER=.demo $(BIN)/grader serve --demo $(ARGS)
 
-test: $(READY) ## Run the tests
+test: $(READY) ## Run the tests, for which a Chromium is installed where it can be
+	@sh tools/browser.sh
 	$(BIN)/pytest $(ARGS)
 
 lint: $(READY) ## Look for mistakes and for unformatted code
