@@ -32,6 +32,7 @@ from grader.web.intake import Caps, install_intake
 from grader.web.manual import install_manual
 from grader.web.openapi import install_openapi
 from grader.web.pages import answering, sign_in, work
+from grader.web.pages import grades as grade_pages
 from grader.web.problems import install_problems
 from grader.web.service import Service
 
@@ -81,6 +82,7 @@ def make_app(service: Service, caps: Caps | None = None) -> FastAPI:
     app.include_router(sign_in.router)
     app.include_router(work.router)
     app.include_router(answering.router)
+    app.include_router(grade_pages.router)
     install_openapi(app)
     _describe_ways_in(app)
     install_manual(app)

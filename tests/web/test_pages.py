@@ -25,6 +25,9 @@ PAGES = [
     ("POST", AVERAGE, {"ada", "bob", "irene"}),
     ("POST", AVERAGE + "/reading/q", {"ada", "bob", "irene"}),
     ("GET", "/attempts/{attempt}", {"ada", "irene"}),
+    ("GET", f"/courses/one/assignments/{EXPLORATION}/grades", {"irene"}),
+    ("GET", AVERAGE + "/students/ada", {"irene"}),
+    ("POST", AVERAGE + "/students/ada", {"irene"}),
     ("POST", "/sign-out", {"ada", "bob", "cora", "irene"}),
 ]
 #: Pages on the way in, for everybody; `test_sessions` has links.
@@ -96,8 +99,9 @@ def test_a_page_is_seen_by_those_who_may(
     made = world.submit("ada", f"{EXPLORATION}/3b", {"q": "k_a"})
     path = path.format(attempt=made["id"])
     for login in ("ada", "bob", "cora", "irene"):
-        response = Browser(world, login).call(method, path, {"answer.q": "2 k_a"})
-        wanted = {200, 303} if login in may else {404}
+        form = {"answer.q": "2 k_a", "points": "5", "reason": "x", "version": "g1"}
+        response = Browser(world, login).call(method, path, form)
+        wanted = {200, 303} if login in may else {404} if login == "cora" else {403, 404}
         assert response.status_code in wanted, (login, response.text)
         if response.status_code != 303:
             assert response.headers["Content-Type"] == "text/html; charset=utf-8"
@@ -182,6 +186,26 @@ def test_a_form_of_another_site_is_refused(world: World) -> None:
 
     assert (without.status_code, foreign.status_code) == (403, 403)
     assert world.read(f"/api/v1{AVERAGE}/attempts", "ada") == []
+
+
+def test_an_override_leads_from_the_grades_to_the_students_notice(world: World) -> None:
+    world.submit("ada", f"{EXPLORATION}/3b", {"q": "k_a"})
+    irene = Browser(world, "irene")
+    grades = irene.call("GET", f"/courses/one/assignments/{EXPLORATION}/grades").text
+    assert f'{AVERAGE}/students/ada">0</a>' in grades
+    page = irene.call("GET", AVERAGE + "/students/ada").text
+    version = re.search(r'name="version" value="(\w+)"', page)
+    assert version is not None
+    form = {"points": "7,5", "reason": "The idea holds.", "version": version[1]}
+
+    done = irene.call("POST", AVERAGE + "/students/ada", form)
+    again = irene.call("POST", AVERAGE + "/students/ada", form)
+
+    assert done.status_code == 303
+    assert again.status_code == 412
+    notice = Browser(world, "ada").call("GET", AVERAGE).text
+    assert "changed to <b>7.5</b> points" in notice
+    assert "The idea holds." in notice
 
 
 def test_whoever_signs_in_comes_back_and_never_to_another_site(world: World) -> None:

@@ -1,0 +1,165 @@
+"""What staff see: everybody's grades, a student's attempts at a question, overriding a score."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+
+from grader.accounts.callers import Place, enter
+from grader.domain.roles import Role
+from grader.errors import Fault, MalformedRequest
+from grader.grading.attempts import list_attempts
+from grader.grading.deciding import override
+from grader.grading.gradebook import load_gradebook
+from grader.store.courses import get_member
+from grader.store.database import Session
+from grader.store.decisions import list_external_scores, list_overrides
+from grader.store.grades import find_grades
+from grader.web.access import CourseId
+from grader.web.api import views
+from grader.web.api.courses import Assignment, Question
+from grader.web.api.grades import Student
+from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render
+from grader.web.paging import Cursor, decode_cursor, encode_cursor
+from grader.web.service import ReceivedAt, ServiceDep
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+_ASSIGNMENT = "/courses/{course}/assignments/{assignment}"
+_STUDENT = _ASSIGNMENT + "/questions/{question}/students/{student}"
+_PAGE = 50
+
+
+def _enter(session: Session, visitor: Visitor, course: str, role: Role = Role.ASSISTANT) -> Place:
+    place = enter(session, visitor.caller, run_id=course)
+    place.need(role)
+    return place
+
+
+@router.get(_ASSIGNMENT + "/grades")
+def show_grades(
+    request: Request,
+    course: CourseId,
+    assignment: Assignment,
+    visitor: VisitorDep,
+    service: ServiceDep,
+    cursor: Cursor = None,
+) -> Response:
+    """Students × questions, a page at a time; every number leads to the attempts behind it."""
+    after = decode_cursor(cursor, str, str)
+    with service.database.read() as session:
+        place = _enter(session, visitor, course)
+        book = load_gradebook(
+            session,
+            service.desk,
+            run_id=course,
+            assignment=assignment,
+            after=(str(after[0]), str(after[1])) if after else None,
+            limit=_PAGE,
+        )
+    last = book.rows[-1].member if book.has_more else None
+    return render(
+        request,
+        "grades.html",
+        visitor=visitor,
+        place=place,
+        title=book.published.form.title,
+        book=views.gradebook_read(book),
+        next=encode_cursor(last.login, last.enrolment.id) if last else None,
+        is_first=after is None,
+    )
+
+
+@router.get(_STUDENT)
+def show_student(
+    request: Request,
+    course: CourseId,
+    assignment: Assignment,
+    question: Question,
+    student: Student,
+    visitor: VisitorDep,
+    service: ServiceDep,
+    at: ReceivedAt,
+) -> Response:
+    """A student's attempts at a question, the grade, its history, and a form to override it."""
+    with service.database.read() as session:
+        place = _enter(session, visitor, course)
+        member = get_member(session, run_id=course, login=student)
+        attempts = list_attempts(
+            session,
+            service.desk,
+            place,
+            assignment=assignment,
+            question=question,
+            at=at,
+            student=student,
+        )
+        rubric = service.desk.in_force(session, run_id=course, assignment=assignment).rubric(
+            question
+        )
+        part = (member.enrolment.id, assignment, question)
+        grade = views.grade_read(
+            member.login,
+            question,
+            rubric.form.points,
+            find_grades(session, parts=[part]).get(part),
+            list_overrides(session, parts=[part]),
+            list_external_scores(session, parts=[part]),
+        )
+    return render(
+        request,
+        "student.html",
+        visitor=visitor,
+        place=place,
+        member=member,
+        rubric=rubric,
+        grade=grade,
+        attempts=attempts,
+        may_override=place.role is Role.INSTRUCTOR,
+    )
+
+
+@router.post(_STUDENT)
+async def override_score(
+    request: Request,
+    course: CourseId,
+    assignment: Assignment,
+    question: Question,
+    student: Student,
+    visitor: VisitorDep,
+    form: FormDep,
+    service: ServiceDep,
+    at: ReceivedAt,
+) -> Response:
+    """Override a score, or take an override back where no points are given."""
+    points = _read_points(form.get("points", ""))
+
+    def change(session: Session) -> None:
+        place = _enter(session, visitor, course, Role.INSTRUCTOR)
+        override(
+            session,
+            service.desk,
+            place,
+            get_member(session, run_id=course, login=student),
+            assignment=assignment,
+            question=question,
+            points=points,
+            reason=form.get("reason", ""),
+            version=form.get("version", ""),
+            at=at,
+        )
+
+    await service.writer.run(change)
+    return RedirectResponse(request.url.path, status_code=303)
+
+
+def _read_points(text: str) -> Decimal | None:
+    if not text.strip():
+        return None
+    try:
+        return Decimal(text.strip().replace(",", "."))
+    except InvalidOperation:
+        fault = Fault("#/points", "points.range", "Points are a number, such as 7.5.")
+        raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,)) from None
