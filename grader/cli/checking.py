@@ -6,10 +6,10 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -149,7 +149,8 @@ def _run(
     pool = ProcessPoolExecutor(processes, initializer=_begin_worker)
     before = signal.signal(signal.SIGTERM, _end_in_order)
     try:
-        waiting = [pool.submit(_run_unit, folder, unit, variants) for unit in units]
+        with _uninterrupted():
+            waiting = [pool.submit(_run_unit, folder, unit, variants) for unit in units]
         yield from (done.result() for done in as_completed(waiting))
     except BrokenProcessPool:
         raise OperatorError(
@@ -157,13 +158,26 @@ def _run(
             "Try again with --workers 1."
         ) from None
     except BaseException:
-        # Nobody waits for the rest any more.
+        # Nobody waits for the rest any more, and they have nothing to finish.
         for process in multiprocessing.active_children():
-            process.terminate()
+            process.kill()
         raise
     finally:
         pool.shutdown(cancel_futures=True)
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Put off Ctrl-C until the end: a pool that is half started can neither go on nor be ended."""
+    caught: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: caught.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if caught:
+        raise KeyboardInterrupt
 
 
 def _end_in_order(number: int, _: object) -> None:

@@ -89,7 +89,8 @@ class Site:
         assert complaints == []
 
 
-@pytest.fixture(scope="session")
+# Not for the whole session: while Playwright is there, no other test could run a loop of its own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("there is no Chromium on this machine, and tools/browser.sh could not get one")
