@@ -25,6 +25,7 @@ from grader.cli.service import (
     say,
 )
 from grader.errors import OperatorError
+from grader.grading.publishing import EXAMPLE_VARIANTS
 from grader.grading.publishing import publish as put_in_force
 from grader.rubric.assignment import AssignmentFile
 from grader.rubric.catalog import Assignment, load_catalog, shipped_folder
@@ -46,7 +47,6 @@ Exit code 1: an example of the rubrics fails; nothing was published.
 """
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
-_VARIANTS = 20
 
 DueOption = Annotated[
     str | None, typer.Option(metavar="TIME", help='Until when, such as "2026-12-01 23:59".')
@@ -111,7 +111,7 @@ def _find_folder(folder: Path | None, shipped: str | None) -> Path:
 def _check_examples(path: Path, assignment: Assignment) -> None:
     """Refuse rubrics that are not sound; no student should be the first to notice."""
     with Console(stderr=True).status(f"Trying the examples of {assignment.form.id} …"):
-        results = run_checks(path, variants=_VARIANTS)
+        results = run_checks(path, variants=EXAMPLE_VARIANTS)
     failing = [each.question for each in results if not each.is_sound]
     if failing:
         typer.echo(

@@ -68,6 +68,7 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     # The connection
 
+    # uvicorn narrows the type of the transport as well.
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first head."""
         super().connection_made(transport)
@@ -124,6 +125,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._start("body", self.deadlines.body_seconds, self._body_is_late)
         super().on_headers_complete()
         if self.cycle is not None:
+            # It has what uvicorn's cycle uses of a transport, and no more.
             self.cycle.transport = _LingeringTransport(self)  # type: ignore[assignment]
 
     def on_body(self, body: bytes) -> None:

@@ -29,7 +29,13 @@ from grader.grading.showing import get_assignment, refuse_unopened, variant_of
 from grader.grading.submitting import Sending
 from grader.web.access import Reader, Sender, allows, caller_with
 from grader.web.api.courses import Assignment, Question
-from grader.web.api.requests import KeyHeader, RequestDigest, request_key, respond
+from grader.web.api.requests import (
+    IN_COURSE,
+    KeyHeader,
+    RequestDigest,
+    request_key,
+    respond,
+)
 from grader.web.intake import Body, StrictRoute
 from grader.web.openapi import responses
 from grader.web.service import ReceivedAt, ServiceDep
@@ -43,7 +49,6 @@ _QUESTION = "/courses/{course}/assignments/{assignment}/questions/{question}"
 _SENDING = responses(
     NotSignedIn, MissingScope, MissingRole, NotFound, Refused, AnswerRefused, TooManyRequests, 503
 )
-_LOOKING = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
 
 
 class AnswerSent(Body):
@@ -122,7 +127,7 @@ async def create_attempt(
 @router.get(
     _QUESTION + "/attempts",
     summary="My attempts",
-    responses=_LOOKING,
+    responses=IN_COURSE,
     openapi_extra=allows(Scope.READ, "participants; with `student` assistants and instructors"),
 )
 def get_attempts(
@@ -154,7 +159,7 @@ _AnyCaller = Annotated[Caller, Depends(caller_with(None))]
 @router.get(
     "/attempts/{attempt_id}",
     summary="An attempt",
-    responses=_LOOKING,
+    responses=IN_COURSE,
     openapi_extra=allows(Scope.READ, "whose attempt it is; assistants and instructors"),
 )
 def get_attempt(
@@ -170,7 +175,7 @@ def get_attempt(
     "/attempts/{attempt_id}/bundle",
     summary="The bundle of an attempt",
     response_model=Bundle,
-    responses=_LOOKING,
+    responses=IN_COURSE,
     openapi_extra=allows(Scope.READ, "whose attempt it is; assistants and instructors"),
 )
 def get_bundle(

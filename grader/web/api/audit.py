@@ -8,13 +8,6 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from grader.accounts.callers import Place
 from grader.domain.roles import Role, Scope
-from grader.errors import (
-    MissingRole,
-    MissingScope,
-    NotFound,
-    NotSignedIn,
-    TooManyRequests,
-)
 from grader.store.audit import list_audit
 from grader.web.access import (
     allows,
@@ -22,20 +15,18 @@ from grader.web.access import (
 )
 from grader.web.api import models as m
 from grader.web.api import views
+from grader.web.api.requests import IN_COURSE
 from grader.web.intake import StrictRoute
-from grader.web.openapi import responses
 from grader.web.paging import Cursor, Limit, decode_cursor, encode_cursor, link_next
 from grader.web.service import ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Audit"])
 
-_LOOKING = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
-
 
 @router.get(
     "/courses/{course}/audit",
     summary="What staff did",
-    responses=_LOOKING,
+    responses=IN_COURSE,
     openapi_extra=allows(Scope.GRADES_READ, "instructors"),
 )
 def get_audit(

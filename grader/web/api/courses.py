@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from grader.accounts.callers import Caller
 from grader.accounts.courses import make_run
 from grader.domain.roles import Role, Scope
-from grader.errors import MissingRole, MissingScope, NotFound, NotSignedIn, Refused, TooManyRequests
+from grader.errors import MissingRole, MissingScope, NotSignedIn, Refused, TooManyRequests
 from grader.grading.practice import MOST as MOST_PRACTICE
 from grader.grading.practice import practice_key_sets
 from grader.grading.requests import once
@@ -29,7 +29,13 @@ from grader.store.database import Session
 from grader.web.access import AnyCaller, Reader, allows, caller_with, operator_with
 from grader.web.api import models as m
 from grader.web.api import views
-from grader.web.api.requests import KeyHeader, RequestDigest, request_key, respond
+from grader.web.api.requests import (
+    IN_COURSE,
+    KeyHeader,
+    RequestDigest,
+    request_key,
+    respond,
+)
 from grader.web.intake import Body, StrictRoute
 from grader.web.openapi import responses
 from grader.web.service import ReceivedAt, ServiceDep
@@ -39,7 +45,6 @@ router = APIRouter(route_class=StrictRoute, tags=["Courses"])
 Assignment = Annotated[str, Path(min_length=1, max_length=64, examples=["attention-exploration"])]
 Question = Annotated[str, Path(min_length=1, max_length=64, examples=["3b"])]
 CALLER = responses(NotSignedIn, MissingScope, TooManyRequests, 503)
-IN_COURSE = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
 
 
 @router.get(

@@ -10,21 +10,15 @@ from pydantic import AwareDatetime, Field
 
 from grader.domain.roles import Scope
 from grader.errors import (
-    MissingRole,
-    MissingScope,
-    NotFound,
-    NotSignedIn,
     Outdated,
     Refused,
     ReusedKey,
-    TooManyRequests,
     Unconditional,
 )
 from grader.feedback.parts import Part
 from grader.grading.bundling import when_published
 from grader.grading.deciding import OutsideScore, enter_scores, extend, override
 from grader.grading.gradebook import load_gradebook, to_csv
-from grader.grading.requests import once
 from grader.grading.statistics import AssignmentStatistics, assignment_statistics
 from grader.store.courses import get_member, list_members
 from grader.store.database import Session
@@ -36,9 +30,11 @@ from grader.web.api import models as m
 from grader.web.api import views
 from grader.web.api.courses import Assignment, Question
 from grader.web.api.requests import (
+    IN_COURSE,
     KeyHeader,
     MatchHeader,
     RequestDigest,
+    carry_out_once,
     etag,
     read_version,
     request_key,
@@ -54,7 +50,6 @@ router = APIRouter(route_class=StrictRoute, tags=["Grades"])
 Student = Annotated[str, Path(min_length=1, max_length=200, examples=["ada"])]
 _ASSIGNMENT = "/courses/{course}/assignments/{assignment}"
 _GRADE = _ASSIGNMENT + "/questions/{question}/grades/{student}"
-_LOOKING = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
 _CSV = {"text/csv": {"schema": {"type": "string"}, "example": "login,name,section,3a,total\n"}}
 
 
@@ -62,7 +57,7 @@ _CSV = {"text/csv": {"schema": {"type": "string"}, "example": "login,name,sectio
     _ASSIGNMENT + "/grades",
     summary="The gradebook",
     response_model=m.GradebookRead,
-    responses={**_LOOKING, 200: {"description": "The gradebook.", "content": _CSV}},
+    responses={**IN_COURSE, 200: {"description": "The gradebook.", "content": _CSV}},
     openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
 )
 def get_grades(
@@ -111,7 +106,7 @@ def get_grades(
 @router.get(
     _ASSIGNMENT + "/statistics",
     summary="Statistics",
-    responses=_LOOKING,
+    responses=IN_COURSE,
     openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
 )
 def get_statistics(
@@ -127,7 +122,7 @@ def get_statistics(
 @router.get(
     _GRADE,
     summary="A student's grade",
-    responses=_LOOKING,
+    responses=IN_COURSE,
     openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
 )
 def get_grade(
@@ -176,7 +171,7 @@ class OverrideSent(Body):
 @router.put(
     _GRADE + "/override",
     summary="Override a score",
-    responses={**_LOOKING, **responses(Refused, Outdated, Unconditional)},
+    responses={**IN_COURSE, **responses(Refused, Outdated, Unconditional)},
     openapi_extra=allows(Scope.GRADES_WRITE, "instructors"),
 )
 async def put_override(
@@ -241,7 +236,7 @@ class ScoresEntered(Part):
     summary="Enter scores from outside",
     status_code=201,
     response_model=ScoresEntered,
-    responses={**_LOOKING, **responses(Refused, ReusedKey, 422)},
+    responses={**IN_COURSE, **responses(Refused, ReusedKey, 422)},
     openapi_extra=allows(Scope.GRADES_WRITE, "instructors"),
 )
 async def create_scores(
@@ -269,15 +264,8 @@ async def create_scores(
         )
         return ScoresEntered(entered=len(grades)).model_dump_json()
 
-    answered = await service.writer.run(
-        lambda session: once(
-            session,
-            request_key(place.caller.id, key, digest),
-            at=at,
-            status=201,
-            do=lambda: enter(session),
-        )
-    )
+    request = request_key(place.caller.id, key, digest)
+    answered = await carry_out_once(service, request, at=at, do=enter)
     return respond(answered)
 
 
@@ -295,7 +283,7 @@ class ExtensionSent(Body):
     summary="Give an extension",
     status_code=201,
     response_model=m.ExtensionRead,
-    responses={**_LOOKING, **responses(Refused, ReusedKey, 422)},
+    responses={**IN_COURSE, **responses(Refused, ReusedKey, 422)},
     openapi_extra=allows(Scope.GRADES_WRITE, "instructors"),
 )
 async def create_extension(
@@ -328,22 +316,15 @@ async def create_extension(
             line, member.login, is_after_publication=shown_at is not None and shown_at < at
         ).model_dump_json()
 
-    answered = await service.writer.run(
-        lambda session: once(
-            session,
-            request_key(place.caller.id, key, digest),
-            at=at,
-            status=201,
-            do=lambda: give(session),
-        )
-    )
+    request = request_key(place.caller.id, key, digest)
+    answered = await carry_out_once(service, request, at=at, do=give)
     return respond(answered)
 
 
 @router.get(
     _ASSIGNMENT + "/extensions",
     summary="All extensions",
-    responses=_LOOKING,
+    responses=IN_COURSE,
     openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
 )
 def get_extensions(

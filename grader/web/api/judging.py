@@ -11,11 +11,6 @@ from grader.accounts.callers import Caller, enter
 from grader.domain.roles import Role, Scope
 from grader.errors import (
     AnswerRefused,
-    MissingRole,
-    MissingScope,
-    NotFound,
-    NotSignedIn,
-    TooManyRequests,
 )
 from grader.feedback.report import Report
 from grader.grading.judging import judge_once
@@ -23,13 +18,12 @@ from grader.web.access import (
     allows,
     caller_with,
 )
+from grader.web.api.requests import IN_COURSE
 from grader.web.intake import Body, StrictRoute
 from grader.web.openapi import responses
 from grader.web.service import ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Judging"])
-
-_LOOKING = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
 
 
 class JudgeSent(Body):
@@ -57,7 +51,7 @@ class JudgeSent(Body):
 @router.post(
     "/grade",
     summary="Judge without storing",
-    responses={**_LOOKING, **responses(AnswerRefused, 422)},
+    responses={**IN_COURSE, **responses(AnswerRefused, 422)},
     openapi_extra=allows(Scope.JUDGE, "assistants and instructors"),
 )
 def judge_answer(

@@ -8,17 +8,12 @@ from starlette.concurrency import run_in_threadpool
 
 from grader.domain.roles import Scope
 from grader.errors import (
-    MissingRole,
-    MissingScope,
     NotFound,
-    NotSignedIn,
     Refused,
     ReusedKey,
     RubricErrors,
-    TooManyRequests,
 )
 from grader.grading.publishing import check_examples, publish
-from grader.grading.requests import once
 from grader.rubric.catalog import Assignment as CompiledAssignment
 from grader.rubric.catalog import read_assignment
 from grader.store.database import Session
@@ -32,8 +27,10 @@ from grader.web.api import models as m
 from grader.web.api import views
 from grader.web.api.courses import Assignment
 from grader.web.api.requests import (
+    IN_COURSE,
     KeyHeader,
     RequestDigest,
+    carry_out_once,
     request_key,
     respond,
 )
@@ -44,7 +41,6 @@ from grader.web.service import ReceivedAt, ServiceDep
 router = APIRouter(route_class=StrictRoute, tags=["Publishing"])
 
 _ASSIGNMENT = "/courses/{course}/assignments/{assignment}"
-_LOOKING = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
 
 
 class PublicationSent(Body):
@@ -76,7 +72,7 @@ class PublicationSent(Body):
     summary="Publish rubrics and dates",
     status_code=201,
     response_model=m.PublicationRead,
-    responses={**_LOOKING, **responses(Refused, ReusedKey, RubricErrors, 422)},
+    responses={**IN_COURSE, **responses(Refused, ReusedKey, RubricErrors, 422)},
     openapi_extra=allows(Scope.PUBLISH, "instructors"),
 )
 async def create_publication(
@@ -115,22 +111,15 @@ async def create_publication(
         versions = list_versions(session, publication_ids=[line.id])
         return views.publication_read(line, versions.get(line.id, {})).model_dump_json()
 
-    answered = await service.writer.run(
-        lambda session: once(
-            session,
-            request_key(place.caller.id, key, digest),
-            at=at,
-            status=201,
-            do=lambda: do(session),
-        )
-    )
+    request = request_key(place.caller.id, key, digest)
+    answered = await carry_out_once(service, request, at=at, do=do)
     return respond(answered)
 
 
 @router.get(
     _ASSIGNMENT + "/publications",
     summary="What was published",
-    responses=_LOOKING,
+    responses=IN_COURSE,
     openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
 )
 def get_publications(

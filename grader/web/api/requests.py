@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends, Header, Request, Response
 
-from grader.errors import Fault, MalformedRequest, Unconditional
-from grader.grading.requests import Answered, RequestKey
+from grader.errors import (
+    Fault,
+    MalformedRequest,
+    MissingRole,
+    MissingScope,
+    NotFound,
+    NotSignedIn,
+    TooManyRequests,
+    Unconditional,
+)
+from grader.grading.requests import Answered, RequestKey, once
+from grader.store.database import Session
+from grader.web.openapi import responses
+from grader.web.service import Service
+
+#: What every call within a course may be answered, besides what it gives.
+IN_COURSE = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
 
 KeyHeader = Annotated[
     str | None,
@@ -46,6 +63,15 @@ RequestDigest = Annotated[str, Depends(read_request_digest)]
 def request_key(caller: str, key: str | None, digest: str) -> RequestKey | None:
     """The key of a request; None where none was sent."""
     return None if key is None else RequestKey(caller, key, digest)
+
+
+async def carry_out_once(
+    service: Service, request: RequestKey | None, *, at: datetime, do: Callable[[Session], str]
+) -> Answered:
+    """Create something that gives a JSON text, unless it was created before under this key."""
+    return await service.writer.run(
+        lambda session: once(session, request, at=at, status=201, do=lambda: do(session))
+    )
 
 
 def respond(answered: Answered, headers: dict[str, str] | None = None) -> Response:

@@ -10,16 +10,10 @@ from pydantic import Field
 
 from grader.domain.roles import Scope
 from grader.errors import (
-    MissingRole,
-    MissingScope,
-    NotFound,
-    NotSignedIn,
     Outdated,
     Refused,
     ReusedKey,
-    TooManyRequests,
 )
-from grader.grading.requests import once
 from grader.grading.reviewing import list_waiting, review, review_version
 from grader.store.database import Session
 from grader.web.access import (
@@ -32,9 +26,11 @@ from grader.web.api import views
 from grader.web.api.attempts import AttemptId
 from grader.web.api.courses import Assignment
 from grader.web.api.requests import (
+    IN_COURSE,
     KeyHeader,
     MatchHeader,
     RequestDigest,
+    carry_out_once,
     etag,
     parse_version,
     request_key,
@@ -48,13 +44,12 @@ from grader.web.service import ReceivedAt, ServiceDep
 router = APIRouter(route_class=StrictRoute, tags=["Reviews"])
 
 _ASSIGNMENT = "/courses/{course}/assignments/{assignment}"
-_LOOKING = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
 
 
 @router.get(
     _ASSIGNMENT + "/reviews",
     summary="What waits for a person",
-    responses=_LOOKING,
+    responses=IN_COURSE,
     openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
 )
 def get_reviews(
@@ -102,7 +97,7 @@ class ReviewSent(Body):
     summary="Review a written part",
     status_code=201,
     response_model=m.ReviewDone,
-    responses={**_LOOKING, **responses(Refused, ReusedKey, Outdated, 422)},
+    responses={**IN_COURSE, **responses(Refused, ReusedKey, Outdated, 422)},
     openapi_extra=allows(Scope.GRADES_WRITE, "assistants and instructors"),
 )
 async def create_review(
@@ -139,14 +134,7 @@ async def create_review(
             grade=grade.points,
         ).model_dump_json()
 
-    answered = await service.writer.run(
-        lambda session: once(
-            session,
-            request_key(place.caller.id, key, digest),
-            at=at,
-            status=201,
-            do=lambda: do(session),
-        )
-    )
+    request = request_key(place.caller.id, key, digest)
+    answered = await carry_out_once(service, request, at=at, do=do)
     done = m.ReviewDone.model_validate_json(answered.body)
     return respond(answered, {"ETag": etag(done.version)})

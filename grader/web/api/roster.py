@@ -14,21 +14,23 @@ from grader.accounts.rosters import apply_roster, leave, read_roster
 from grader.accounts.signing_in import LINK_LASTS, make_sign_in_link
 from grader.domain.roles import Role, Scope
 from grader.errors import (
-    MissingRole,
-    MissingScope,
     NotFound,
-    NotSignedIn,
     Refused,
     ReusedKey,
-    TooManyRequests,
 )
 from grader.feedback.parts import Part
-from grader.grading.requests import once
 from grader.store.courses import Member, get_member, list_enrolments, list_members
 from grader.store.database import Session
 from grader.store.people import PersonLine, get_person
 from grader.web.access import Registrar, allows
-from grader.web.api.requests import KeyHeader, RequestDigest, request_key, respond
+from grader.web.api.requests import (
+    IN_COURSE,
+    KeyHeader,
+    RequestDigest,
+    carry_out_once,
+    request_key,
+    respond,
+)
 from grader.web.intake import Body, StrictRoute
 from grader.web.openapi import responses
 from grader.web.paging import Cursor, Limit, decode_cursor, encode_cursor, link_next
@@ -39,7 +41,6 @@ router = APIRouter(route_class=StrictRoute, tags=["Roster"])
 MOST_CHARACTERS = 900_000
 #: So many students may leave by a complete roster without a word.
 _FEW = 5
-_LOOKING = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
 _Login = Annotated[str, Path(min_length=1, max_length=200, examples=["ada"])]
 
 
@@ -68,7 +69,7 @@ def _member_read(member: Member) -> MemberRead:
 @router.get(
     "/courses/{course}/people",
     summary="Who takes part",
-    responses=_LOOKING,
+    responses=IN_COURSE,
     openapi_extra=allows(Scope.ROSTER, "instructors"),
 )
 def get_people(
@@ -154,7 +155,7 @@ def _plan_read(plan: RosterPlan) -> PlanRead:
 @router.post(
     "/courses/{course}/roster/preview",
     summary="Preview a roster",
-    responses=_LOOKING,
+    responses=IN_COURSE,
     openapi_extra=allows(Scope.ROSTER, "instructors"),
 )
 def preview_roster(body: RosterSent, place: Registrar, service: ServiceDep) -> PlanRead:
@@ -169,7 +170,7 @@ def preview_roster(body: RosterSent, place: Registrar, service: ServiceDep) -> P
     summary="Import a roster",
     status_code=201,
     response_model=PlanRead,
-    responses={**_LOOKING, **responses(Refused, ReusedKey, 422)},
+    responses={**IN_COURSE, **responses(Refused, ReusedKey, 422)},
     openapi_extra=allows(Scope.ROSTER, "instructors"),
 )
 async def import_roster(
@@ -189,15 +190,8 @@ async def import_roster(
         apply_roster(session, place, plan, at=at, by=place.caller.id)
         return _plan_read(plan).model_dump_json()
 
-    answered = await service.writer.run(
-        lambda session: once(
-            session,
-            request_key(place.caller.id, key, digest),
-            at=at,
-            status=201,
-            do=lambda: do(session),
-        )
-    )
+    request = request_key(place.caller.id, key, digest)
+    answered = await carry_out_once(service, request, at=at, do=do)
     return respond(answered)
 
 
@@ -217,7 +211,7 @@ def _refuse_exodus(plan: RosterPlan, *, expected: int | None) -> None:
     "/courses/{course}/people/{login}",
     summary="Send somebody away",
     status_code=204,
-    responses={**_LOOKING, **responses(Refused)},
+    responses={**IN_COURSE, **responses(Refused)},
     openapi_extra=allows(Scope.ROSTER, "instructors"),
 )
 async def remove_member(
@@ -265,7 +259,7 @@ class LinkMade(Part):
     "/courses/{course}/people/{login}/sign-in-links",
     summary="Make a sign-in link",
     status_code=201,
-    responses={**_LOOKING, **responses(Refused)},
+    responses={**IN_COURSE, **responses(Refused)},
     openapi_extra=allows(Scope.ROSTER, "instructors"),
 )
 async def create_link(

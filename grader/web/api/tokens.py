@@ -18,7 +18,6 @@ from grader.domain.roles import Scope
 from grader.errors import (
     MissingRole,
     MissingScope,
-    NotFound,
     NotSignedIn,
     TooManyRequests,
 )
@@ -30,13 +29,13 @@ from grader.web.access import (
 )
 from grader.web.api import models as m
 from grader.web.api import views
+from grader.web.api.requests import IN_COURSE
 from grader.web.intake import Body, StrictRoute
 from grader.web.openapi import responses
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Tokens"])
 
-_LOOKING = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
 TokenId = Annotated[
     str, Path(min_length=1, max_length=40, examples=["tok_01m7hf69p8faa3attd7ssr05mg"])
 ]
@@ -54,7 +53,7 @@ class TokenSent(Body):
     "/courses/{course}/tokens",
     summary="Make a token for a service",
     status_code=201,
-    responses=_LOOKING,
+    responses=IN_COURSE,
     openapi_extra=allows(Scope.TOKENS, "instructors"),
 )
 async def create_service_token(
@@ -72,7 +71,7 @@ async def create_service_token(
 @router.get(
     "/courses/{course}/tokens",
     summary="Tokens of services",
-    responses=_LOOKING,
+    responses=IN_COURSE,
     openapi_extra=allows(Scope.TOKENS, "instructors"),
 )
 def get_service_tokens(place: TokenMaker, service: ServiceDep) -> list[m.TokenRead]:
@@ -86,7 +85,7 @@ def get_service_tokens(place: TokenMaker, service: ServiceDep) -> list[m.TokenRe
     "/courses/{course}/tokens/{token_id}",
     summary="Revoke a service's token",
     status_code=204,
-    responses=_LOOKING,
+    responses=IN_COURSE,
     openapi_extra=allows(Scope.TOKENS, "instructors"),
 )
 async def delete_service_token(
@@ -137,7 +136,7 @@ def get_tokens(caller: _Owner, service: ServiceDep) -> list[m.TokenRead]:
     "/tokens/{token_id}",
     summary="Revoke a token of mine",
     status_code=204,
-    responses=_LOOKING,
+    responses=IN_COURSE,
     openapi_extra=allows(Scope.TOKENS, "any person"),
 )
 async def delete_token(

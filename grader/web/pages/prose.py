@@ -9,7 +9,8 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
 # Mathematics is taken out before Markdown sees it, because both use _ and * for themselves.
-_MATH = re.compile(r"\$\$(?P<display>[^$]+)\$\$|\$(?P<inline>[^$\n]+)\$")
+# It may go over the end of a line, but not over that of a paragraph.
+_MATH = re.compile(r"\$\$(?P<display>[^$]+)\$\$|\$(?P<inline>(?:[^$\n]|\n(?!\s*\n))+)\$")
 _PLACE = re.compile(r"\ue000(\d+)\ue001")
 
 
