@@ -87,7 +87,7 @@ def polish(file: Path) -> None:
     """Leave out what Alembic writes for itself, and format the rest."""
     text = re.sub(r"^ *# ###.*\n", "", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
     # Names are final: the models' naming convention is not at work in a migration.
-    text = re.sub(r"op\.f\(('\w+')\)", r"\1", text)
+    text = re.sub(r"(?:batch_)?op\.f\(('\w+')\)", r"\1", text)
     file.write_text(text.replace(", unique=False)", ")"), encoding="utf-8")
     for arguments in (["check", "--fix-only", "--quiet"], ["format", "--quiet"]):
         subprocess.run([Path(sys.executable).parent / "ruff", *arguments, file], check=True)

@@ -59,7 +59,7 @@ def load_gradebook(
     *,
     run_id: str,
     assignment: str,
-    after: tuple[str, str] | None = None,
+    after: str | None = None,
     limit: int | None = None,
 ) -> Gradebook:
     """The gradebook, or the part of it that comes after a student."""

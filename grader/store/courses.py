@@ -149,26 +149,23 @@ def list_members(
     *,
     run_id: str,
     role: Role | None = None,
-    after: tuple[str, str] | None = None,
+    after: str | None = None,
     limit: int | None = None,
     with_left: bool = False,
 ) -> list[Member]:
-    """Who takes part, by login; `after` is the login and the enrolment's id of the last seen."""
+    """Who takes part, by login; `after` is the login of the last seen."""
     statement = (
         select(*_MEMBER)
         .join(Person, Person.id == Enrolment.person_id)
         .where(Enrolment.run_id == run_id)
-        .order_by(Person.login, Enrolment.id)
+        .order_by(Enrolment.login)
     )
     if not with_left:
         statement = statement.where(Enrolment.left_at.is_(None))
     if role is not None:
         statement = statement.where(Enrolment.role == role.value)
     if after is not None:
-        login, enrolment_id = after
-        statement = statement.where(
-            or_(Person.login > login, (Person.login == login) & (Enrolment.id > enrolment_id))
-        )
+        statement = statement.where(Enrolment.login > after)
     if limit is not None:
         statement = statement.limit(limit)
     return [
@@ -185,7 +182,7 @@ def find_member(session: Session, *, run_id: str, login: str) -> Member | None:
         .where(
             Enrolment.run_id == run_id,
             Enrolment.left_at.is_(None),
-            or_(Person.login == login, Enrolment.id == login),
+            or_(Enrolment.login == login, Enrolment.id == login),
         )
     )
     row = session.execute(statement).first()
@@ -206,19 +203,32 @@ def get_member(session: Session, *, run_id: str, login: str) -> Member:
 
 def add_enrolments(session: Session, enrolments: Iterable[EnrolmentLine], *, at: datetime) -> None:
     """Add many people to a course run."""
+    lines = list(enrolments)
+    logins = _logins(session, [each.person_id for each in lines])
     rows = [
         {
             "id": each.id,
             "run_id": each.run_id,
             "person_id": each.person_id,
+            "login": logins[each.person_id],
             "role": each.role.value,
             "section": each.section,
             "joined_at": at,
         }
-        for each in enrolments
+        for each in lines
     ]
     if rows:
         session.execute(insert(Enrolment), rows)
+
+
+def _logins(session: Session, person_ids: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for start in range(0, len(person_ids), 500):
+        statement = select(Person.id, Person.login).where(
+            Person.id.in_(person_ids[start : start + 500])
+        )
+        found |= {row[0]: row[1] for row in session.execute(statement)}
+    return found
 
 
 def change_enrolment(

@@ -20,6 +20,7 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -32,7 +33,7 @@ Name = Annotated[str, mapped_column(String(200))]
 Prose = Annotated[str, mapped_column(Text)]
 Points = Annotated[Decimal, mapped_column(Hundredths)]
 Data = Annotated[Any, mapped_column(Document)]
-Secret = Annotated[bytes, mapped_column(LargeBinary)]
+Bytes = Annotated[bytes, mapped_column(LargeBinary)]
 
 
 class Table(DeclarativeBase):
@@ -87,7 +88,7 @@ class Run(Table):
     course_id: Mapped[Slug] = mapped_column(ForeignKey("courses.id"))
     title: Mapped[Name]
     time_zone: Mapped[Slug]
-    secret: Mapped[Secret]
+    secret: Mapped[Bytes]
     made_at: Mapped[datetime]
 
 
@@ -100,6 +101,9 @@ class Enrolment(Table):
         # What belongs to an enrolment names the run, too, and can belong to no other.
         UniqueConstraint("run_id", "id"),
         Index(None, "person_id"),
+        # A page of the roster, or of one section of it, is read in order and no further.
+        Index(None, "run_id", "login"),
+        Index(None, "run_id", "section", "login"),
         CheckConstraint("role IN ('student', 'assistant', 'instructor')", "role_is_known"),
     )
 
@@ -110,6 +114,8 @@ class Enrolment(Table):
     section: Mapped[Name]
     joined_at: Mapped[datetime]
     left_at: Mapped[datetime | None]
+    #: The person's, which never changes; it stands here, too, so that a run has an order.
+    login: Mapped[Name] = mapped_column(server_default=text("''"))
 
 
 # Ways in.
@@ -321,7 +327,46 @@ class Judgement(Table):
     judged_at: Mapped[datetime]
 
 
+class Draft(_OfStudent, Table):
+    """What a student has written and not yet sent, as it was saved last."""
+
+    __tablename__ = "drafts"
+    __table_args__ = (_to_enrolment(),)
+
+    enrolment_id: Mapped[Id] = mapped_column(primary_key=True)
+    assignment: Mapped[Slug] = mapped_column(primary_key=True)
+    question: Mapped[Slug] = mapped_column(primary_key=True)
+    fields: Mapped[Data]
+    saved_at: Mapped[datetime]
+
+
+class Upload(_OfStudent, Table):
+    """A PDF that a student has sent, known to answers by the digest of its content."""
+
+    __tablename__ = "uploads"
+    __table_args__ = (_to_enrolment(), UniqueConstraint("enrolment_id", "digest"))
+
+    id: Mapped[Id] = mapped_column(primary_key=True)
+    digest: Mapped[Digest]
+    name: Mapped[Name]
+    size: Mapped[int]
+    content: Mapped[Bytes]
+    at: Mapped[datetime]
+
+
 # What staff decide.
+
+
+class Claim(Table):
+    """Who is reviewing an attempt just now, and until when nobody else is offered it."""
+
+    __tablename__ = "claims"
+    __table_args__ = (Index(None, "run_id"),)
+
+    attempt_id: Mapped[Id] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
+    run_id: Mapped[Slug] = mapped_column(ForeignKey("runs.id"))
+    by: Mapped[Id]
+    until: Mapped[datetime]
 
 
 class Review(Table):
@@ -392,7 +437,7 @@ class Grade(_OfStudent, Table):
     __tablename__ = "grades"
     __table_args__ = (
         _to_enrolment(),
-        Index(None, "run_id", "assignment", "question"),
+        Index(None, "run_id", "assignment", "question", "points", "enrolment_id"),
         Index(None, "counted_attempt_id"),
     )
 
@@ -409,6 +454,21 @@ class Grade(_OfStudent, Table):
     needs_person: Mapped[bool]
     changes: Mapped[int]
     changed_at: Mapped[datetime]
+
+
+class Total(_OfStudent, Table):
+    """What a student's grades for an assignment come to, kept with them in one transaction."""
+
+    __tablename__ = "totals"
+    __table_args__ = (
+        _to_enrolment(),
+        Index(None, "run_id", "assignment", "points", "enrolment_id"),
+    )
+
+    enrolment_id: Mapped[Id] = mapped_column(primary_key=True)
+    assignment: Mapped[Slug] = mapped_column(primary_key=True)
+    points: Mapped[Points]
+    pending: Mapped[Points]
 
 
 # Trust.
@@ -437,5 +497,5 @@ class SigningKey(Table):
     __tablename__ = "signing_keys"
 
     id: Mapped[Id] = mapped_column(primary_key=True)
-    private: Mapped[Secret]
+    private: Mapped[Bytes]
     made_at: Mapped[datetime]

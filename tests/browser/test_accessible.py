@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser.conftest import NARROW, WIDE, Site
 from tests.service import EXPLORATION
-from tests.web.test_pages import OPEN, PAGES
+from tests.web.page_matrix import OPEN, PAGES
 
 #: Addresses that are looked at besides the pages' own table; None means nobody is signed in.
 MORE: list[tuple[str, str | None]] = [

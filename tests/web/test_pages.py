@@ -17,37 +17,7 @@ from grader.web.pages.prose import to_html
 from grader.web.pages.rendering import PageRoute
 from tests.service import EXPLORATION, SINGLE_HEAD, World, make_service
 from tests.support import shipped
-
-AVERAGE = f"/courses/one/assignments/{EXPLORATION}/questions/3b"
-
-STUDENTS = {"ada", "bob"}
-INSTRUCTORS = {"irene", "olga"}
-STAFF = INSTRUCTORS | {"arthur"}
-MEMBERS = STUDENTS | STAFF
-#: Cora and Ivan are a student and an instructor of another course.
-STRANGERS = {"cora", "ivan"}
-EVERYBODY = MEMBERS | STRANGERS
-
-#: Every page: its method and address, and who may see it. `{attempt}` is one of Ada's.
-PAGES = [
-    ("GET", "/", EVERYBODY),
-    ("GET", f"/courses/one/assignments/{EXPLORATION}", MEMBERS),
-    ("GET", AVERAGE, MEMBERS),
-    ("POST", AVERAGE, MEMBERS),
-    ("POST", AVERAGE + "/reading/q", MEMBERS),
-    ("GET", "/attempts/{attempt}", STAFF | {"ada"}),
-    ("GET", f"/courses/one/assignments/{EXPLORATION}/grades", STAFF),
-    ("GET", AVERAGE + "/students/ada", STAFF),
-    ("POST", AVERAGE + "/students/ada", INSTRUCTORS),
-    ("POST", "/sign-out", EVERYBODY),
-]
-#: Pages on the way in, for everybody; `test_sessions` has links.
-OPEN = {
-    ("GET", "/sign-in"),
-    ("POST", "/sign-in"),
-    ("GET", "/sign-in/{code}"),
-    ("POST", "/sign-in/{code}"),
-}
+from tests.web.page_matrix import AVERAGE, EVERYBODY, OPEN, PAGES, STRANGERS
 
 
 @pytest.fixture

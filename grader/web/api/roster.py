@@ -82,18 +82,18 @@ def get_people(
     cursor: Cursor = None,
 ) -> list[MemberRead]:
     """Who takes part, by login."""
-    after = decode_cursor(cursor, str, str)
+    after = decode_cursor(cursor, str)
     with service.database.read() as session:
         members = list_members(
             session,
             run_id=place.run.id,
             role=role,
-            after=(str(after[0]), str(after[1])) if after else None,
+            after=str(after[0]) if after else None,
             limit=limit + 1,
         )
     if len(members) > limit:
         last = members[limit - 1]
-        link_next(request, response, encode_cursor(last.login, last.enrolment.id))
+        link_next(request, response, encode_cursor(last.login))
     return [_member_read(each) for each in members[:limit]]
 
 
