@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv run test lint types imports check bench docs fuzz migration lock format clean
+.PHONY: help venv run test lint types imports check bench docs screenshots fuzz migration lock format clean
 
 # The interpreter that .venv is made with; empty means the first one that is new enough.
 PYTHON ?=
@@ -38,11 +38,15 @@ imports: $(READY) ## Check that imports go downwards only
 
 check: lint types imports test ## Run everything that CI runs
 
-bench: $(READY) ## Measure the speed of grading
+bench: $(READY) ## Measure the speed of grading and of the grade dashboard
 	$(BIN)/grader bench
 
 docs: $(READY) ## Bring the outputs, tables and pictures in the documentation up to date
 	$(BIN)/python -m tests.docs.refresh
+
+screenshots: $(READY) ## Take the pictures of the main pages in docs/pictures anew
+	@sh tools/browser.sh
+	$(BIN)/python -m tests.docs.screenshots
 
 fuzz: $(READY) ## Send every call of the API a few hundred made-up requests
 	KEYSET_SCHEMA_EXAMPLES=300 $(BIN)/pytest tests/web/test_schema.py $(ARGS)

@@ -32,6 +32,7 @@ from grader.domain.roles import ALL_SCOPES, Role, Scope
 from grader.grading.desk import Desk
 from grader.grading.publishing import publish
 from grader.grading.receipts import SigningKey
+from grader.grading.uploading import upload
 from grader.rubric.catalog import Assignment
 from grader.store.courses import RunLine, get_member, get_run
 from grader.store.database import Database, Session
@@ -112,12 +113,16 @@ class World:
         body: Any = None,
         headers: Mapping[str, str] | None = None,
     ) -> Response:
-        """Send a request with somebody's token, or with none at all."""
+        """Send a request with somebody's token, or with none at all; bytes are sent as they are."""
         sent = dict(headers or {})
         if who is not None:
             sent["Authorization"] = f"Bearer {self.tokens[who]}"
         # A cookie of an earlier call would sign in whoever comes next.
         self.client.cookies.clear()
+        if isinstance(body, bytes):
+            return self.client.request(
+                method, path, content=body, headers=sent, follow_redirects=False
+            )
         return self.client.request(method, path, json=body, headers=sent, follow_redirects=False)
 
     def get(self, path: str, who: str | None = None, **more: Any) -> Response:
@@ -151,18 +156,22 @@ class World:
         with self.database.write() as session:
             return self._person(session, login, is_operator=is_operator)
 
-    def add_member(self, login: str, role: Role, course: str = "one") -> PersonLine:
+    def add_member(
+        self, login: str, role: Role, course: str = "one", *, name: str = "", section: str = ""
+    ) -> PersonLine:
         """Somebody new, with a token that has every scope."""
         with self.database.write() as session:
-            person = self._person(session, login)
+            person = self._person(session, login, name=name)
             run = get_run(session, run_id=course)
-            enrol(session, run, person, role=role, at=self.clock(), by="test")
+            enrol(session, run, person, role=role, section=section, at=self.clock(), by="test")
             return person
 
-    def _person(self, session: Session, login: str, *, is_operator: bool = False) -> PersonLine:
+    def _person(
+        self, session: Session, login: str, *, is_operator: bool = False, name: str = ""
+    ) -> PersonLine:
         at = self.clock()
         person = make_person(
-            session, login=login, name=f"{login.title()} Surname-Of-{login.title()}",
+            session, login=login, name=name or f"{login.title()} Surname-Of-{login.title()}",
             email=f"{login}@people.example", is_operator=is_operator, at=at, by="test",
         )  # fmt: skip
         token = make_personal_token(
@@ -213,6 +222,15 @@ class World:
     def enrolment(self, login: str, course: str = "one") -> str:
         with self.database.read() as session:
             return get_member(session, run_id=course, login=login).enrolment.id
+
+    def upload(
+        self, login: str, content: bytes = b"%PDF-1.7 of a test", course: str = "one"
+    ) -> str:
+        """The id of a PDF that somebody has uploaded."""
+        person = self.people[login]
+        with self.database.write() as session:
+            place = enter(session, Caller(person.id, ALL_SCOPES, person), run_id=course)
+            return upload(session, place, name="a b.pdf", content=content, at=self.clock()).id
 
     def link(self, login: str, *, lasts: timedelta = timedelta(days=7)) -> str:
         """A code that signs somebody in once."""

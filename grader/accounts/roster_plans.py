@@ -14,8 +14,11 @@ What a roster may do, whoever brings it:
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
+
+import orjson
 
 from grader.accounts.callers import Place
 from grader.accounts.people import taken_logins
@@ -96,6 +99,11 @@ class RosterPlan:
     def is_idle(self) -> bool:
         """Whether nothing would change."""
         return len(self.of(Kind.UNCHANGED)) == len(self.changes)
+
+    @property
+    def digest(self) -> str:
+        """The hash of all changes: two plans that differ in anything have different ones."""
+        return hashlib.sha256(orjson.dumps(self.changes)).hexdigest()
 
 
 def plan_roster(

@@ -41,6 +41,7 @@ __all__ = [
     "RosterLine",
     "RosterPlan",
     "apply_roster",
+    "apply_seen",
     "decode_roster",
     "enrol",
     "leave",
@@ -74,6 +75,35 @@ def apply_roster(
         added = _add(session, run, plan, at=at)
         _change(session, run, plan, at=at)
         _note(session, run, plan, added, at=at, by=by)
+
+
+def apply_seen(
+    session: Session,
+    where: Place | RunLine,
+    roster: Roster,
+    *,
+    is_complete: bool,
+    seen: str,
+    at: datetime,
+    by: str,
+) -> RosterPlan:
+    """Apply a roster if it still changes exactly what somebody has seen: the plan of that digest.
+
+    Raises
+    ------
+    Refused
+        Where anything else would happen now.
+    """
+    # From here on nobody else changes who takes part.
+    lock(session, ["audit"])
+    plan = plan_roster(session, where, roster, is_complete=is_complete)
+    if plan.digest != seen:
+        raise Refused(
+            "What this roster changes is no longer what you saw. Look at it again.",
+            code="roster.outdated",
+        )
+    apply_roster(session, where, plan, at=at, by=by)
+    return plan
 
 
 def _add(session: Session, run: RunLine, plan: RosterPlan, *, at: datetime) -> list[EnrolmentLine]:

@@ -1,4 +1,4 @@
-"""`grader bench`: how fast the engine is, as ratios within one run.
+"""`grader bench`: how fast the engine and the grade dashboard are, as ratios within one run.
 
 The machines this runs on are noisy, so that seconds mean little. What is compared is measured in
 turns, and the fastest of many turns counts.
@@ -7,7 +7,7 @@ turns, and the fastest of many turns counts.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,6 +33,8 @@ Array = NDArray[Any]
 
 _QUESTION = "self-attention-and-transformers", "c-i"
 _STUDENTS = 256
+#: How many students are in the classes whose grades are shown.
+_CLASSES = (2_000, 10_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,18 @@ def bench(
     check: Annotated[
         bool, typer.Option(help="Also time `grader check` of all shipped rubrics.")
     ] = True,
+    pages: Annotated[
+        bool, typer.Option(help="Also time the page of all grades, with up to 10 000 students.")
+    ] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure the engine's speed and print it beside what is promised.
+    """Measure the speed of grading and of the grade dashboard, beside what is promised.
 
     Exit code 0: all promises are kept. 1: one is not.
     """
     figures = measure_all(turns=turns, check=check)
+    if pages:
+        figures += measure_pages(turns=max(3, turns // 4), tell=not as_json)
     if as_json:
         print_json([_as_data(figure) for figure in figures])
     else:
@@ -94,6 +101,33 @@ def measure_all(*, turns: int, check: bool) -> list[Figure]:
         seconds = time.perf_counter() - started
         figures.append(Figure("check of all rubrics, 50 variants", seconds, 60.0, "s"))
     return figures
+
+
+def measure_pages(*, turns: int, tell: bool, sizes: Sequence[int] = _CLASSES) -> list[Figure]:
+    """How long the page of all grades takes, beside its statements; with `tell`, their plans."""
+    # The service is imported only here: all else works without it.
+    from grader.cli.bench_pages import GRADES, ORDERS, QUESTIONS, open_hall
+
+    figures = []
+    for students in sizes:
+        label = f"{students} students x {QUESTIONS}"
+        with open_hall(students=students) as hall:
+            for order, query in ORDERS.items():
+                measured = hall.measure(GRADES + query, turns=turns)
+                what = f"grades by {order}, {label}"
+                figures.append(Figure(what, 1e3 * measured.page, 1000.0, "ms"))
+                figures.append(Figure(f"{what} / its SQL", measured.ratio, 3.0, "x"))
+                if tell:
+                    _print_plans(what, hall.plans(GRADES + query))
+    return figures
+
+
+def _print_plans(what: str, plans: dict[str, list[str]]) -> None:
+    console.print(f"[bold]{what}[/]")
+    for steps in plans.values():
+        for step in steps:
+            console.print(f"  {step}", markup=False, highlight=False)
+    console.print()
 
 
 def _fastest(*contestants: Callable[[], object], turns: int) -> list[float]:

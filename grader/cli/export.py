@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +12,8 @@ import typer
 
 from grader.cli.service import RunArgument, get_run, make_desk, open_to_read
 from grader.errors import OperatorError
-from grader.grading.gradebook import Gradebook, Row, csv_lines, load_gradebook
+from grader.grading.gradebook import Gradebook, load_gradebook
+from grader.grading.gradebook_files import as_data, csv_lines, json_lines
 from grader.store.publications import list_in_force
 
 EXAMPLES = """\
@@ -71,9 +71,9 @@ def _write(gradebook: Gradebook, form: Format) -> Iterator[str]:
         case Format.CSV:
             yield from csv_lines(gradebook)
         case Format.JSON:
-            yield json.dumps([_as_data(gradebook, row) for row in gradebook.rows], indent=2) + "\n"
+            yield json.dumps([as_data(gradebook, row) for row in gradebook.rows], indent=2) + "\n"
         case Format.JSONL:
-            yield from (json.dumps(_as_data(gradebook, row)) + "\n" for row in gradebook.rows)
+            yield from json_lines(gradebook)
 
 
 def _save(path: Path, lines: Iterator[str]) -> None:
@@ -83,23 +83,3 @@ def _save(path: Path, lines: Iterator[str]) -> None:
             file.writelines(lines)
     except OSError as error:
         raise OperatorError(f"{path} cannot be written: {error.strerror}.") from None
-
-
-def _as_data(gradebook: Gradebook, row: Row) -> dict[str, object]:
-    return {
-        "login": row.member.login,
-        "name": row.member.name,
-        "section": row.member.enrolment.section,
-        "questions": {
-            question: _number(row.grades[question].points) if question in row.grades else None
-            for question in gradebook.published.form.questions
-        },
-        "total": _number(row.points),
-        "possible": _number(gradebook.possible),
-        "pending": _number(row.pending),
-        "grade": gradebook.grade_of(row) or None,
-    }
-
-
-def _number(points: Decimal | None) -> float | None:
-    return None if points is None else float(points)

@@ -16,8 +16,7 @@ ZERO = Decimal(0)
 class Earned:
     """An attempt with what it earned so far, reviews included and lateness not.
 
-    `hoped` is what a person may still add to it, because text or a file was sent; `pending` also
-    has what may still be sent.
+    `pending` is what a person may still add to it, because text or a file was sent.
     """
 
     id: str
@@ -25,7 +24,6 @@ class Earned:
     received_at: datetime
     points: Decimal
     pending: Decimal
-    hoped: Decimal
     needs_person: bool
 
 
@@ -89,7 +87,7 @@ def _rank(window: Window, attempt: Earned) -> tuple[Decimal, Decimal, int]:
     late = window.days_late(attempt.received_at)
     return (
         window.reduced(attempt.points, late),
-        window.reduced(attempt.hoped, late),
+        window.reduced(attempt.pending, late),
         -attempt.number,
     )
 

@@ -179,6 +179,8 @@ def _summarise_plane(picture: OutputPlane) -> str:
     if not points:
         return "There are no outputs to show."
     first, second = (clean(label) for label in picture.labels)
+    if len(points) == 1:
+        return _summarise_output(points[0], first, second)
     away = [each for each in points if _distance(each) > NEAR]
     left = sum(along < 0.5 for along, _ in away)
     right = sum(along > 0.5 for along, _ in away)
@@ -191,6 +193,16 @@ def _summarise_plane(picture: OutputPlane) -> str:
     if left + right < len(away):
         text += f", {show_share(len(away) - left - right, total)} elsewhere and as near to both"
     return f"{text}.{_summarise_strays(points)}"
+
+
+def _summarise_output(point: Point, first: str, second: str) -> str:
+    """Where the one output lies, of an answer that comes out the same on every key set."""
+    distance, along = _distance(point), point[0]
+    where = "as near to both" if along == 0.5 else f"nearer to {first if along < 0.5 else second}"
+    return (
+        f"The output is {show_number(distance)} from the middle, in units of the distance from "
+        f"{first} to {second}, and {where}."
+    )
 
 
 def _summarise_strays(points: list[Point]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from grader.errors import Fault, MalformedRequest
 
@@ -20,11 +21,15 @@ def read_date(moment: datetime | None, *, pointer: str) -> datetime | None:
     """
     if moment is None:
         return None
+    _check_year(moment, pointer)
+    return moment.astimezone(UTC)
+
+
+def _check_year(moment: datetime, pointer: str) -> None:
     if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
         says = f"A date is between the years {_FIRST_YEAR} and {_LAST_YEAR}."
         fault = Fault(pointer, "date.range", says, got=f"the year {moment.year}")
         raise MalformedRequest(says, code=fault.code, faults=(fault,))
-    return moment.astimezone(UTC)
 
 
 def check_order(opens_at: datetime | None, due_at: datetime | None) -> None:
@@ -33,3 +38,38 @@ def check_order(opens_at: datetime | None, due_at: datetime | None) -> None:
         says = "It would be due before it opens."
         fault = Fault("#/due_at", "date.order", says)
         raise MalformedRequest(says, code=fault.code, faults=(fault,))
+
+
+def read_local(text: str, *, time_zone: str, pointer: str) -> datetime | None:
+    """A local time as somebody typed it, such as 2026-12-08T23:59, in UTC; None for no text.
+
+    As in an assignment's file, 23:59 means until that minute has passed.
+
+    Raises
+    ------
+    MalformedRequest
+        Where it is no time, or where the clocks of the time zone show it never or twice because
+        they change that night.
+    """
+    text = text.strip()
+    if not text:
+        return None
+    zone = ZoneInfo(time_zone)
+    try:
+        local = datetime.strptime(text.replace("T", " "), "%Y-%m-%d %H:%M").replace(tzinfo=zone)
+    except ValueError:
+        raise _refuse(pointer, "date.invalid", "Write a date and a time of day.") from None
+    _check_year(local, pointer)
+    day, hour = f"{local:%-d %B %Y}", f"{local:%H:%M}"
+    if local.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != local.replace(tzinfo=None):
+        says = f"Clocks in {time_zone} go forward on {day} and never show {hour}."
+        raise _refuse(pointer, "date.absent", f"{says} Choose an hour later.")
+    if local.utcoffset() != local.replace(fold=1).utcoffset():
+        says = f"Clocks in {time_zone} go back on {day} and show {hour} twice."
+        raise _refuse(pointer, "date.twice", f"{says} Choose a time before or after that hour.")
+    end = timedelta(seconds=59) if local.minute == 59 else timedelta(0)
+    return local.astimezone(UTC) + end
+
+
+def _refuse(pointer: str, code: str, says: str) -> MalformedRequest:
+    return MalformedRequest(says, code=code, faults=(Fault(pointer, code, says),))

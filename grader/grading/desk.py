@@ -19,6 +19,7 @@ from grader.engine.noise import NoiseBank
 from grader.engine.streams import RunSecret
 from grader.engine.variants import Variant
 from grader.errors import NotFound
+from grader.grading.keeping import Keeper
 from grader.grading.receipts import SigningKey
 from grader.grading.records import variant_from, variant_to_data
 from grader.rubric.assignment import AssignmentFile
@@ -133,6 +134,10 @@ class Desk:
         self._judges = Shelf(most=1000)
         self._variants = Shelf(most=20_000)
         self._secrets = Shelf(most=200)
+        #: How the examples of rubrics come out, which never changes for a version.
+        self.trials = Shelf(most=500)
+        #: Statistics are the one thing here that ages; each says of when it is.
+        self.figures = Keeper()
 
     def in_force(self, session: Session, *, run_id: str, assignment: str) -> Published:
         """The assignment as it is in force now.

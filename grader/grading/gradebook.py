@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from grader.domain.grades import ZERO, total
-from grader.domain.roles import Role
+from grader.domain.grades import ZERO
+from grader.errors import Fault, MalformedRequest
 from grader.grading.desk import Desk, Published
-from grader.store.courses import Member, list_members
+from grader.store.courses import Member
 from grader.store.database import Session
-from grader.store.grades import GradeLine, list_grades, list_grades_of
+from grader.store.gradebooks import BY_LOGIN, CellLine, Column, Order, Spot, list_cells, list_page
+from grader.store.selections import EVERYBODY, Selection
+from grader.store.types import as_points
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,26 +20,27 @@ class Row:
     """One student: grades by question, those that are there."""
 
     member: Member
-    grades: dict[str, GradeLine]
+    grades: dict[str, CellLine]
 
     @property
     def points(self) -> Decimal:
         """All points so far."""
-        return total(each.points for each in self.grades.values())
+        return as_points(sum(each.hundredths or 0 for each in self.grades.values()))
 
     @property
     def pending(self) -> Decimal:
         """What still waits for a person."""
-        return total(each.pending for each in self.grades.values())
+        return as_points(sum(each.pending_hundredths for each in self.grades.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class Gradebook:
-    """Students in the order of their logins."""
+    """Students in an order, and where the pages before and after these begin."""
 
     published: Published
     rows: tuple[Row, ...]
-    has_more: bool = False
+    before: Spot | None = None
+    after: Spot | None = None
 
     @property
     def possible(self) -> Decimal:
@@ -59,75 +59,66 @@ def load_gradebook(
     *,
     run_id: str,
     assignment: str,
-    after: str | None = None,
+    selection: Selection = EVERYBODY,
+    order: Order = BY_LOGIN,
+    spot: Spot | None = None,
     limit: int | None = None,
 ) -> Gradebook:
-    """The gradebook, or the part of it that comes after a student."""
+    """The gradebook of the students who are chosen, or so much of it from a place on.
+
+    Raises
+    ------
+    MalformedRequest
+        Where the order is by a question that the assignment does not have.
+    """
     published = desk.in_force(session, run_id=run_id, assignment=assignment)
-    members = list_members(
+    if order.column is Column.QUESTION and order.question not in published.form.questions:
+        raise _unknown(order.question)
+    page = list_page(
         session,
         run_id=run_id,
-        role=Role.STUDENT,
-        after=after,
-        limit=None if limit is None else limit + 1,
+        assignment=assignment,
+        selection=selection,
+        order=order,
+        spot=spot,
+        limit=limit,
     )
-    has_more = limit is not None and len(members) > limit
-    members = members[:limit]
-    if limit is None:
-        grades = list_grades(session, run_id=run_id, assignment=assignment)
-    else:
-        ids = [each.enrolment.id for each in members]
-        grades = list_grades_of(session, enrolment_ids=ids, assignment=assignment)
-    by_student: dict[str, dict[str, GradeLine]] = {each.enrolment.id: {} for each in members}
-    for grade in grades:
-        if grade.enrolment_id in by_student:
-            by_student[grade.enrolment_id][grade.question] = grade
-    rows = tuple(Row(each, by_student[each.enrolment.id]) for each in members)
-    return Gradebook(published, rows, has_more)
+    by_student: dict[str, dict[str, CellLine]] = {each.enrolment.id: {} for each in page.members}
+    for cell in list_cells(session, assignment=assignment, enrolment_ids=list(by_student)):
+        by_student[cell.enrolment_id][cell.question] = cell
+    rows = tuple(Row(each, by_student[each.enrolment.id]) for each in page.members)
+    return Gradebook(published, rows, page.before, page.after)
 
 
-def to_csv(gradebook: Gradebook) -> str:
-    """The gradebook as CSV."""
-    return "".join(csv_lines(gradebook))
+def read_order(text: str) -> Order:
+    """An order as addresses have it: login, total or question:ID, with a minus for the reverse.
+
+    Raises
+    ------
+    MalformedRequest
+        For anything else.
+    """
+    name = text.removeprefix("-")
+    is_descending = name != text
+    if name in (Column.LOGIN, Column.TOTAL):
+        return Order(Column(name), is_descending=is_descending)
+    column, _, question = name.partition(":")
+    if column != Column.QUESTION or not question:
+        raise _unknown(text)
+    return Order(Column.QUESTION, question, is_descending)
 
 
-def csv_lines(gradebook: Gradebook) -> Iterator[str]:
-    """The gradebook as lines of CSV, in which no text can be taken for a formula."""
-    questions = gradebook.published.form.questions
-    yield _csv_line(
-        ["login", "name", "section", *questions, "total", "possible", "pending", "grade"]
+def write_order(order: Order) -> str:
+    """An order as addresses have it."""
+    name = f"question:{order.question}" if order.question else order.column.value
+    return f"-{name}" if order.is_descending else name
+
+
+def _unknown(text: str) -> MalformedRequest:
+    fault = Fault(
+        "#query/sort",
+        "value.choice",
+        f"There is no order by {text!r}. There are login, total and question:ID, each also with a "
+        "minus before it.",
     )
-    possible = _number(gradebook.possible)
-    for row in gradebook.rows:
-        yield _csv_line(
-            [
-                _as_text(row.member.login),
-                _as_text(row.member.name),
-                _as_text(row.member.enrolment.section),
-                *(_number(_points_of(row, each)) for each in questions),
-                _number(row.points),
-                possible,
-                _number(row.pending),
-                _as_text(gradebook.grade_of(row)),
-            ]
-        )
-
-
-def _points_of(row: Row, question: str) -> Decimal | None:
-    grade = row.grades.get(question)
-    return grade.points if grade else None
-
-
-def _number(points: Decimal | None) -> str:
-    return "" if points is None else f"{points.normalize():f}"
-
-
-def _as_text(text: str) -> str:
-    """Text that a spreadsheet does not take for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") else text
-
-
-def _csv_line(cells: list[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line).writerow(cells)
-    return line.getvalue()
+    return MalformedRequest(fault.detail, code=fault.code, faults=(fault,))

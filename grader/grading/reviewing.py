@@ -66,7 +66,7 @@ def list_waiting(
     waiting = [
         each
         for attempt, judgement in judged
-        for each in _of_attempt(published, attempt, judgement, reviews.get(attempt.id, {}))
+        for each in parts_of(published, attempt, judgement, reviews.get(attempt.id, {}))
     ]
     order = {name: place for place, name in enumerate(published.form.questions)}
     return sorted(waiting, key=lambda each: (order[each.attempt.question], _shuffled(each)))
@@ -77,12 +77,13 @@ def _shuffled(waiting: Waiting) -> str:
     return hashlib.sha256(f"{waiting.criterion} {waiting.attempt.id}".encode()).hexdigest()
 
 
-def _of_attempt(
+def parts_of(
     published: Published,
     attempt: AttemptLine,
     judgement: JudgementLine,
     reviews: dict[str, ReviewLine],
 ) -> list[Waiting]:
+    """All that a person decides in one attempt, decided or not."""
     rubric = published.assignment.rubrics.get(attempt.question)
     if rubric is None:
         return []
@@ -156,10 +157,8 @@ def review(
     lock_students(session, [pair], run_ids=[place.run.id])
     published = desk.in_force(session, run_id=place.run.id, assignment=attempt.assignment)
     known = newest_reviews(list_reviews(session, attempt_ids=[attempt.id])).get(attempt.id, {})
-    open_parts = {
-        each.criterion: each for each in _of_attempt(published, attempt, judgement, known)
-    }
-    waiting = open_parts.get(criterion)
+    parts = {each.criterion: each for each in parts_of(published, attempt, judgement, known)}
+    waiting = parts.get(criterion)
     if waiting is None:
         raise Refused(
             "This criterion of this attempt is not one that a person decides.",
@@ -177,7 +176,7 @@ def review(
         criterion=criterion,
         number=waiting.review.number + 1 if waiting.review else 1,
         items=sorted(set(items or ())),
-        points=_points(waiting, items, points),
+        points=points_for(waiting, items, points),
         comment=_check_comment(comment),
         by=place.caller.id,
         at=at,
@@ -192,7 +191,8 @@ def review(
     return line, grades[attempt.part]
 
 
-def _points(waiting: Waiting, items: Sequence[int] | None, points: Decimal | None) -> Decimal:
+def points_for(waiting: Waiting, items: Sequence[int] | None, points: Decimal | None) -> Decimal:
+    """What a decision is worth: the points where they are given, or else those of the items."""
     faults = []
     if items is None and points is None:
         faults.append(Fault("#/items", "review.empty", "Say which items hold, or give points."))

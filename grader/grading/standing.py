@@ -93,14 +93,14 @@ def _possible(published: Published, question: str) -> Decimal:
 
 def earned_points(
     judgement: JudgementLine, reviews: dict[str, ReviewLine]
-) -> tuple[Decimal, Decimal, Decimal, bool]:
-    """Points with reviews, what is pending, what may be hoped for, and whether a person must look.
+) -> tuple[Decimal, Decimal, bool]:
+    """Points with reviews, what waits for a person, and whether one must look.
 
     A review stands instead of the verdict on its criterion.
     """
     if not reviews and not judgement.pending and not judgement.needs_person:
-        return judgement.awarded, ZERO, ZERO, False
-    points, pending, hoped = ZERO, ZERO, ZERO
+        return judgement.awarded, ZERO, False
+    points, pending = ZERO, ZERO
     needs_person = False
     for verdict in judgement_from(judgement).verdicts:
         review = reviews.get(verdict.criterion)
@@ -109,10 +109,9 @@ def earned_points(
             continue
         points += verdict.points
         needs_person |= verdict.needs_person
-        if verdict.outcome is Outcome.PENDING:
+        if verdict.outcome is Outcome.PENDING and _was_sent(verdict):
             pending += verdict.possible
-            hoped += verdict.possible if _was_sent(verdict) else ZERO
-    return tidy(points), pending, hoped, needs_person
+    return tidy(points), pending, needs_person
 
 
 def _was_sent(verdict: Verdict) -> bool:
@@ -122,10 +121,8 @@ def _was_sent(verdict: Verdict) -> bool:
 def _earned(
     attempt: AttemptLine, judgement: JudgementLine, reviews: dict[str, ReviewLine]
 ) -> Earned:
-    points, pending, hoped, needs_person = earned_points(judgement, reviews)
-    return Earned(
-        attempt.id, attempt.number, attempt.received_at, points, pending, hoped, needs_person
-    )
+    points, pending, needs_person = earned_points(judgement, reviews)
+    return Earned(attempt.id, attempt.number, attempt.received_at, points, pending, needs_person)
 
 
 def update_grades(

@@ -39,7 +39,14 @@ from grader.store.database import Session
 from grader.store.publications import ExtensionLine, list_extensions
 from grader.store.statistics import list_students, list_views, stream_tries
 
-__all__ = ["AssignmentStatistics", "QuestionStatistics", "assignment_statistics"]
+__all__ = [
+    "AssignmentStatistics",
+    "Loaded",
+    "QuestionStatistics",
+    "assignment_statistics",
+    "compute_statistics",
+    "load",
+]
 
 # So many attempts that a person must look at are named; all are counted.
 _MOST_EXAMPLES = 12
@@ -47,15 +54,18 @@ _NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
-class _Loaded:
+class Loaded:
     """Everything about the students of a run and one assignment; students are places from 0."""
 
+    published: Published
     places: Mapping[str, int]
+    left: int
     deadlines: figures.Whole
     tallies: Mapping[str, Tally]
     seen_at: Mapping[str, figures.Whole]
 
     def count_late(self, tally: Tally) -> int:
+        """How many attempts came after their student's own due date."""
         return int(np.count_nonzero(tally.moments() > self.deadlines[tally.students()]))
 
 
@@ -70,18 +80,21 @@ def assignment_statistics(
         Where the course run has no such assignment.
     """
     published = desk.in_force(session, run_id=run_id, assignment=assignment)
-    students = list_students(session, run_id=run_id)
-    places = {enrolment_id: place for place, (enrolment_id, _) in enumerate(students)}
-    of = _load(session, published, places)
-    questions = _questions(published, of)
+    return compute_statistics(load(session, published))
+
+
+def compute_statistics(of: Loaded) -> AssignmentStatistics:
+    """All figures about an assignment."""
+    published = of.published
+    questions = _questions(of)
     tried = {student for tally in of.tallies.values() for student in tally.student}
     moments = np.concatenate([tally.moments() for tally in of.tallies.values()])
     return AssignmentStatistics(
-        assignment=assignment,
+        assignment=published.line.assignment,
         title=published.form.title,
         due_at=published.line.due_at,
-        enrolled=sum(not has_left for _, has_left in students),
-        left=sum(has_left for _, has_left in students),
+        enrolled=len(of.places) - of.left,
+        left=of.left,
         students=len(tried),
         attempts=len(moments),
         late_attempts=sum(each.late_attempts for each in questions),
@@ -96,8 +109,11 @@ def assignment_statistics(
 # Loading
 
 
-def _load(session: Session, published: Published, places: dict[str, int]) -> _Loaded:
+def load(session: Session, published: Published) -> Loaded:
+    """Everybody's attempts at an assignment, gathered by question."""
     run_id, assignment = published.line.run_id, published.line.assignment
+    students = list_students(session, run_id=run_id)
+    places = {enrolment_id: place for place, (enrolment_id, _) in enumerate(students)}
     tallies = {question: Tally() for question in published.form.questions}
     for line in stream_tries(session, run_id=run_id, assignment=assignment):
         # Staff may try their own questions; that says nothing about students.
@@ -109,7 +125,14 @@ def _load(session: Session, published: Published, places: dict[str, int]) -> _Lo
         student = places.get(view.enrolment_id)
         if student is not None and view.question in seen_at:
             seen_at[view.question][student] = to_microseconds(view.first_at)
-    return _Loaded(places, _deadlines(session, published, places), tallies, seen_at)
+    return Loaded(
+        published=published,
+        places=places,
+        left=sum(has_left for _, has_left in students),
+        deadlines=_deadlines(session, published, places),
+        tallies=tallies,
+        seen_at=seen_at,
+    )
 
 
 def _deadlines(session: Session, published: Published, places: dict[str, int]) -> figures.Whole:
@@ -134,7 +157,8 @@ def _deadline(published: Published, extension: ExtensionLine | None) -> int:
 # Questions
 
 
-def _questions(published: Published, of: _Loaded) -> tuple[QuestionStatistics, ...]:
+def _questions(of: Loaded) -> tuple[QuestionStatistics, ...]:
+    published = of.published
     rubrics = published.assignment.rubrics
     tries = {
         name: of.tallies[name].automatic()
@@ -189,7 +213,7 @@ def _about_points(tries: figures.Tries, seen_at: figures.Whole) -> dict[str, Par
     }
 
 
-def _without_points(rubric: Rubric, of: _Loaded, name: str) -> QuestionStatistics:
+def _without_points(rubric: Rubric, of: Loaded, name: str) -> QuestionStatistics:
     """A question's statistics without the figures about points."""
     tally = of.tallies[name]
     return QuestionStatistics(

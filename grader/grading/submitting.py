@@ -33,6 +33,7 @@ from grader.grading.sendings import (
     take_waiting,
 )
 from grader.grading.standing import update_grades
+from grader.grading.uploading import refuse_missing
 from grader.reading.answer import Answer, read_answer
 from grader.store.attempts import AttemptLine, JudgementLine, Part, add_attempts
 from grader.store.database import Session
@@ -131,6 +132,7 @@ def _read_answers(wave: Wave, cases: list[Case]) -> list[_Read]:
 def _read(wave: Wave, case: Case, variant: Variant) -> _Read:
     drawn = stack_variants([variant])
     answer = read_answer(case.sending.answer, case.rubric.question.fields, drawn)
+    refuse_missing(wave.session, enrolment_id=case.sending.enrolment.id, answer=case.sending.answer)
     judge = wave.desk.judge(wave.session, run_id=case.sending.enrolment.run_id, rubric=case.rubric)
     earlier = _read_earlier(case, variant)
     return _Read(case, judge, Submission(variant, answer, judge.used(variant, earlier)))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from grader.domain.behaviour import key_of, traits_of
 from grader.domain.statistics import Tries, Whole
 from grader.store.statistics import TryLine
 
@@ -27,11 +28,11 @@ def from_microseconds(number: int) -> datetime:
 
 @dataclass(slots=True)
 class Shown:
-    """How often a misconception was shown, with the earliest attempt that did."""
+    """How often a misconception or a behaviour was shown, with the earliest attempt that did."""
 
     at: int
     attempt_id: str
-    data: dict[str, Any]
+    data: Any
     attempts: int = 0
     students: set[int] = field(default_factory=set)
 
@@ -52,6 +53,8 @@ class Tally:
         default_factory=lambda: defaultdict(Counter)
     )
     misconceptions: dict[str, Shown] = field(default_factory=dict)
+    #: What was not solved and fits no known misconception, by what it did.
+    unexplained: dict[str, Shown] = field(default_factory=dict)
 
     def add(self, student: int, line: TryLine) -> None:
         """Gather one attempt."""
@@ -67,11 +70,16 @@ class Tally:
             if line.number == 1:
                 self.first_outcomes[verdict["criterion"]][verdict["outcome"]] += 1
         for each in line.misconceptions:
-            self._add_misconception(student, line.attempt_id, each)
+            self._show(self.misconceptions, each["id"], student, line.attempt_id, each)
+        if is_unexplained(line):
+            traits = traits_of(line.verdicts)
+            self._show(self.unexplained, key_of(traits), student, line.attempt_id, traits)
 
-    def _add_misconception(self, student: int, attempt_id: str, data: dict[str, Any]) -> None:
+    def _show(
+        self, kind: dict[str, Shown], name: str, student: int, attempt_id: str, data: Any
+    ) -> None:
         at = self.at[-1]
-        shown = self.misconceptions.setdefault(data["id"], Shown(at, attempt_id, data))
+        shown = kind.setdefault(name, Shown(at, attempt_id, data))
         shown.attempts += 1
         shown.students.add(student)
         # Rows come in no order, and the example must not depend on it.
@@ -106,6 +114,11 @@ class Tally:
             if needs
         )
         return [attempt_id for _, attempt_id in waiting[:most]]
+
+
+def is_unexplained(line: TryLine) -> bool:
+    """Whether an attempt has not earned everything, and no misconception says why."""
+    return not line.misconceptions and line.awarded < line.possible - line.pending
 
 
 def _whole(numbers: list[int]) -> Whole:

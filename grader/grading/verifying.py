@@ -12,12 +12,14 @@ from grader.grading.desk import Desk
 from grader.grading.verification.acknowledged import check_acknowledged
 from grader.grading.verification.attempts import check_attempts
 from grader.grading.verification.chain import NO_ENTRY, Head, check_answered, check_chain
+from grader.grading.verification.derived import check_derived
 from grader.grading.verification.findings import Checked, Discrepancy, Tally, Tell
 from grader.grading.verification.grades import check_grades
 from grader.grading.verification.judgements import PublicKeys, check_judgements
 from grader.grading.verification.rejudging import Sample, check_again
 from grader.grading.verification.rules import Rules, check_rubrics
 from grader.store.database import Session
+from grader.store.derived import count_totals_kept
 from grader.store.raw_rows import Damage, noticing_damage
 from grader.store.verification import ask_database, count_rows, list_self_checks
 
@@ -49,6 +51,7 @@ def count_steps(session: Session, *, sample: Sample | None = None) -> int:
         + sizes.rubric_texts
         + sizes.publications
         + sizes.grades
+        + count_totals_kept(session)
         + sizes.audit
         + sizes.answered
         + again
@@ -88,6 +91,7 @@ def verify(
     work.run("attempts", lambda tally: check_attempts(session, rules, tally))
     work.run("judgements", lambda tally: check_judgements(session, keys, tally))
     work.run("grades", lambda tally: check_grades(session, rules, tally))
+    work.run("totals", lambda tally: check_derived(session, tally))
     work.run("audit chain", lambda tally: work.follow_chain(head, tally))
     work.run("idempotency", lambda tally: check_answered(session, tally))
     if sample is not None:

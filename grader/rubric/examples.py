@@ -37,6 +37,20 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came out of an example on one variant: it was refused, or earned something."""
+
+    variant: str
+    fault: str = ""
+    """How it differs from what the file says; empty where it does not."""
+    refused: str = ""
+    """The code of the error, where it could not be read."""
+    earned: Decimal | None = None
+    shown: tuple[str, ...] = ()
+    """The misconceptions that it shows."""
+
+
+@dataclass(frozen=True, slots=True)
 class Mutant:
     """A question with one small change that its examples should notice."""
 
@@ -54,43 +68,61 @@ def run_examples(
     question
         A mutant to judge by, instead of the rubric's own question.
     """
+    for example, outcomes in try_examples(rubric, variants=variants, question=question):
+        failures = [
+            Failure(example.name, each.variant, each.fault) for each in outcomes if each.fault
+        ]
+        yield failures if len(failures) > example.by_chance * variants else []
+
+
+def try_examples(
+    rubric: Rubric, *, variants: int, question: Question | None = None
+) -> Iterator[tuple[ExampleForm, list[Outcome]]]:
+    """Every example of a rubric with what came out of it on so many variants."""
     judge = Judge(question or rubric.question, DEVELOPMENT_KEYS, NoiseBank())
     # One more variant, so that every one has another that it is not.
     drawn = [judge.variant(f"example-{number}") for number in range(variants + 1)]
     for example in rubric.form.examples:
-        failures = run_example(rubric, example, judge, drawn)
-        yield failures if len(failures) > example.by_chance * variants else []
+        yield example, _try_example(rubric, example, judge, drawn)
 
 
-def run_example(
+def _try_example(
     rubric: Rubric, example: ExampleForm, judge: Judge, drawn: Sequence[Variant]
-) -> list[Failure]:
-    """Run one example on all but the last of some variants."""
-    failures: list[Failure] = []
+) -> list[Outcome]:
+    """What comes out of one example on all but the last of some variants."""
+    outcomes: list[Outcome] = []
     submissions: list[Submission] = []
     for variant, other in pairwise(drawn):
         source = other if example.of == "another" else variant
         try:
-            submissions.append(_submission(rubric, example, judge, variant, source))
+            submission = _submission(rubric, example, judge, variant, source)
         except AnswerRefused as refused:
-            if refused.code != example.refused:
-                failures.append(
-                    Failure(example.name, variant.id, f"refused ({refused.code}): {refused}")
-                )
+            is_expected = refused.code == example.refused
+            fault = "" if is_expected else f"refused ({refused.code}): {refused}"
+            outcomes.append(Outcome(variant.id, fault, refused=refused.code))
         except FormulaError as error:
-            return [Failure(example.name, variant.id, f"the example itself is wrong: {error}")]
+            return [Outcome(variant.id, f"the example itself is wrong: {error}")]
         else:
             if example.refused:
-                failures.append(
-                    Failure(example.name, variant.id, f"read, but {example.refused} was expected")
-                )
-    if example.refused or not submissions:
-        return failures
+                fault = f"read, but {example.refused} was expected"
+                outcomes.append(Outcome(variant.id, fault))
+            else:
+                submissions.append(submission)
+    if submissions:
+        outcomes += _judge(example, judge, submissions)
+    return outcomes
+
+
+def _judge(
+    example: ExampleForm, judge: Judge, submissions: Sequence[Submission]
+) -> Iterator[Outcome]:
     for submission, judgement in zip(submissions, judge.judge(submissions), strict=True):
-        message = _difference(example, judgement)
-        if message:
-            failures.append(Failure(example.name, submission.variant.id, message))
-    return failures
+        yield Outcome(
+            submission.variant.id,
+            _difference(example, judgement),
+            earned=judgement.score.awarded,
+            shown=tuple(each.id for each in judgement.misconceptions),
+        )
 
 
 def _submission(
@@ -129,8 +161,6 @@ def _difference(example: ExampleForm, judgement: Judgement) -> str:
         return f"{', '.join(undecided)} stays undecided; choose a clearer example"
     if not _is_expected(example.earns, awarded):
         return f"earns {awarded}, not {_described(example.earns)}"
-    if example.shows == "any":
-        return ""
     if example.shows == "any":
         return ""
     expected = {example.shows} if isinstance(example.shows, str) else set(example.shows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -102,4 +102,17 @@ def list_audit(
     )
     if before is not None:
         statement = statement.where(AuditEntry.number < before)
+    return [as_line(AuditLine, row) for row in session.execute(statement)]
+
+
+def list_audit_about(
+    session: Session, *, run_id: str, subjects: Iterable[str], limit: int = 200
+) -> list[AuditLine]:
+    """What was done about some things in a course run, the oldest first."""
+    statement = (
+        select(*_AUDIT)
+        .where(AuditEntry.run_id == run_id, AuditEntry.subject.in_(sorted(set(subjects))))
+        .order_by(AuditEntry.number)
+        .limit(limit)
+    )
     return [as_line(AuditLine, row) for row in session.execute(statement)]

@@ -8,12 +8,12 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import func, insert, select
 
 from grader.store.attempts import Part
 from grader.store.database import Session
 from grader.store.lines import as_line
-from grader.store.tables import ExternalScore, Override, Review
+from grader.store.tables import Attempt, ExternalScore, Override, Review
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,27 @@ def newest_reviews(lines: Iterable[ReviewLine]) -> dict[str, dict[str, ReviewLin
 def add_review(session: Session, review: ReviewLine) -> None:
     """Add a review, which holds from now on."""
     session.execute(insert(Review).values(**asdict(review)))
+
+
+def list_comments(
+    session: Session, *, run_id: str, assignment: str, question: str, criterion: str, limit: int
+) -> list[str]:
+    """What reviewers wrote about a criterion, each text once, the most used first."""
+    statement = (
+        select(Review.comment)
+        .join(Attempt, Attempt.id == Review.attempt_id)
+        .where(
+            Review.run_id == run_id,
+            Review.criterion == criterion,
+            Review.comment != "",
+            Attempt.assignment == assignment,
+            Attempt.question == question,
+        )
+        .group_by(Review.comment)
+        .order_by(func.count().desc(), func.max(Review.at).desc(), Review.comment)
+        .limit(limit)
+    )
+    return list(session.scalars(statement))
 
 
 @dataclass(frozen=True, slots=True)

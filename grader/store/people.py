@@ -87,6 +87,12 @@ def find_people(session: Session, *, logins: Iterable[str]) -> dict[str, PersonL
     return found
 
 
+def find_names(session: Session, *, person_ids: Iterable[str]) -> dict[str, str]:
+    """What people are called, by id; whoever is no person, such as a token, is left out."""
+    statement = select(Person.id, Person.name).where(Person.id.in_(sorted(set(person_ids))))
+    return {row.id: row.name for row in session.execute(statement)}
+
+
 def list_people(session: Session) -> list[PersonLine]:
     """Everybody, by login."""
     statement = select(*PERSON).where(Person.ended_at.is_(None)).order_by(Person.login)

@@ -49,8 +49,10 @@ class ViewLine(NamedTuple):
     first_at: datetime
 
 
-def stream_tries(session: Session, *, run_id: str, assignment: str) -> Iterator[TryLine]:
-    """Everybody's attempts at an assignment, in no order."""
+def stream_tries(
+    session: Session, *, run_id: str, assignment: str, question: str | None = None
+) -> Iterator[TryLine]:
+    """Everybody's attempts at an assignment or a question of it, in no order."""
     later = aliased(Judgement)
     has_later = (
         select(later.id)
@@ -75,6 +77,8 @@ def stream_tries(session: Session, *, run_id: str, assignment: str) -> Iterator[
         .where(Attempt.run_id == run_id, Attempt.assignment == assignment, ~has_later)
         .execution_options(yield_per=_AT_ONCE)
     )
+    if question is not None:
+        statement = statement.where(Attempt.question == question)
     # On the connection rather than the session, which would only handle every row once more. What
     # is JSON is parsed when its row's turn has come: thousands of parsed rows that wait for theirs
     # would cost more in garbage collection than in parsing.

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Annotated, Any, ClassVar
 
 from sqlalchemy import (
+    BigInteger,
     CheckConstraint,
     ForeignKey,
     ForeignKeyConstraint,
@@ -291,6 +292,8 @@ class Attempt(_OfStudent, Table):
         # The last word on races: no two attempts bear one number.
         UniqueConstraint("enrolment_id", "assignment", "question", "number"),
         Index(None, "run_id", "assignment", "question"),
+        # What came in lately is counted without reading a single answer.
+        Index("ix_attempts_lately", "run_id", "assignment", "received_at", "enrolment_id"),
     )
 
     id: Mapped[Id] = mapped_column(primary_key=True)
@@ -439,6 +442,11 @@ class Grade(_OfStudent, Table):
         _to_enrolment(),
         Index(None, "run_id", "assignment", "question", "points", "enrolment_id"),
         Index(None, "counted_attempt_id"),
+        # What waits for staff is counted from the index alone.
+        Index(
+            "ix_grades_waiting",
+            *("run_id", "assignment", "attempts", "needs_person", "pending", "enrolment_id"),
+        ),
     )
 
     enrolment_id: Mapped[Id] = mapped_column(primary_key=True)
@@ -469,6 +477,54 @@ class Total(_OfStudent, Table):
     assignment: Mapped[Slug] = mapped_column(primary_key=True)
     points: Mapped[Points]
     pending: Mapped[Points]
+
+
+# What is looked for.
+
+
+class IntegrityCheck(Table):
+    """A search for answers that solve somebody else's variant, with how far it has come."""
+
+    __tablename__ = "integrity_checks"
+    __table_args__ = (
+        Index(None, "run_id", "assignment", "started_at"),
+        CheckConstraint("state IN ('running', 'finished', 'failed')", "state_is_known"),
+    )
+
+    id: Mapped[Id] = mapped_column(primary_key=True)
+    run_id: Mapped[Slug] = mapped_column(ForeignKey("runs.id"))
+    assignment: Mapped[Slug]
+    state: Mapped[Slug]
+    done: Mapped[int]
+    of: Mapped[int]
+    pairs: Mapped[int] = mapped_column(BigInteger)
+    by_accident: Mapped[int]
+    error: Mapped[Prose]
+    by: Mapped[Id]
+    started_at: Mapped[datetime]
+    #: The last sign of life: a process that dies leaves a check without one.
+    seen_at: Mapped[datetime]
+    finished_at: Mapped[datetime | None]
+
+
+class Resemblance(Table):
+    """An attempt that fails its own variant and solves another student's, with its chance."""
+
+    __tablename__ = "resemblances"
+    __table_args__ = (
+        ForeignKeyConstraint(["run_id", "other_id"], ["enrolments.run_id", "enrolments.id"]),
+    )
+
+    check_id: Mapped[Id] = mapped_column(ForeignKey("integrity_checks.id"), primary_key=True)
+    attempt_id: Mapped[Id] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
+    other_id: Mapped[Id] = mapped_column(primary_key=True)
+    run_id: Mapped[Slug]
+    other_attempt_id: Mapped[Id | None] = mapped_column(ForeignKey("attempts.id"))
+    is_same: Mapped[bool]
+    solves: Mapped[int]
+    others: Mapped[int]
+    hits: Mapped[int]
+    tried: Mapped[int]
 
 
 # Trust.

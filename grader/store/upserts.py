@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sqlalchemy import ColumnElement, Select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from grader.store.database import Session
@@ -31,6 +32,38 @@ def insert_or_replace(
     session.execute(
         statement.on_conflict_do_update(index_elements=list(key), set_=changed), list(rows)
     )
+
+
+def insert_or_replace_from(
+    session: Session,
+    table: type[Table],
+    names: tuple[str, ...],
+    rows: Select[Any],
+    *,
+    key: tuple[str, ...],
+) -> None:
+    """Insert what is selected; where the key is there already, the row takes the new values."""
+    statement = _insert(session, table).from_select(list(names), rows)
+    changed = {name: statement.excluded[name] for name in names if name not in key}
+    session.execute(statement.on_conflict_do_update(index_elements=list(key), set_=changed))
+
+
+def insert_or_take(
+    session: Session,
+    table: type[Table],
+    row: dict[str, Any],
+    *,
+    key: str,
+    where: ColumnElement[bool],
+) -> bool:
+    """Insert a row, or give the one of this key its values where `where` holds for what is there.
+
+    Returns whether the row has the new values.
+    """
+    statement = _insert(session, table).values(**row)
+    changed = {name: statement.excluded[name] for name in row if name != key}
+    statement = statement.on_conflict_do_update(index_elements=[key], set_=changed, where=where)
+    return session.execute(statement.returning(getattr(table, key))).one_or_none() is not None
 
 
 def _insert(session: Session, table: type[Table]) -> Any:

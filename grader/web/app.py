@@ -14,11 +14,13 @@ from fastapi.routing import APIRoute
 
 from grader import __version__
 from grader.grading.requests import forget_old
+from grader.jobs.background import Background
 from grader.web import health
 from grader.web.api import (
     attempts,
     audit,
     courses,
+    gradebook,
     grades,
     judging,
     publications,
@@ -26,13 +28,13 @@ from grader.web.api import (
     roster,
     session,
     tokens,
+    uploads,
 )
 from grader.web.frame import install_frame
 from grader.web.intake import Caps, install_intake
 from grader.web.manual import install_manual
 from grader.web.openapi import install_openapi
-from grader.web.pages import answering, sign_in, work
-from grader.web.pages import grades as grade_pages
+from grader.web.pages.routes import install_pages
 from grader.web.problems import install_problems
 from grader.web.service import Service
 
@@ -51,6 +53,7 @@ cannot be read is, and uses no attempt.
 
 def make_app(service: Service, caps: Caps | None = None) -> FastAPI:
     """The app of a service; it starts and stops the service's writer."""
+    background = Background()
 
     @asynccontextmanager
     async def run(app: FastAPI) -> AsyncIterator[None]:
@@ -59,6 +62,7 @@ def make_app(service: Service, caps: Caps | None = None) -> FastAPI:
         tidying = asyncio.create_task(_tidy(service))
         yield
         tidying.cancel()
+        background.stop()
         service.writer.stop()
         service.database.close()
 
@@ -75,14 +79,12 @@ def make_app(service: Service, caps: Caps | None = None) -> FastAPI:
         generate_unique_id_function=_operation_id,
     )
     app.state.service = service
+    app.state.background = background
     install_problems(app)
     install_intake(app, caps)
     app.include_router(_api())
     app.include_router(health.router)
-    app.include_router(sign_in.router)
-    app.include_router(work.router)
-    app.include_router(answering.router)
-    app.include_router(grade_pages.router)
+    install_pages(app)
     install_openapi(app)
     _describe_ways_in(app)
     install_manual(app)
@@ -107,6 +109,8 @@ def _api() -> APIRouter:
     for module in (
         courses,
         attempts,
+        uploads,
+        gradebook,
         grades,
         reviews,
         publications,

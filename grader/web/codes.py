@@ -132,6 +132,7 @@ _REFUSED = {
     "question.external": Meaning("The part is graded elsewhere", "Its score comes from there."),
     "question.not_external": Meaning("The part is graded here", "Override a score instead."),
     "review.not_needed": Meaning("Nothing here waits for a person", "Override a score instead."),
+    "integrity.busy": Meaning("Another check is under way", "Start this one when it is done."),
     "own.work": Meaning("Nobody decides about their own work", "Ask a colleague."),
     "publication.removes_question": Meaning(
         "A question that was answered would vanish", "Keep it in the assignment."
@@ -162,10 +163,23 @@ _COURSE = {
     "roster.quotes": Meaning("The quotes in the roster do not match", "Look at the line named."),
     "roster.text": Meaning("The roster holds what is no character", "Save it as CSV in UTF-8."),
     "roster.length": Meaning("The roster has too many people", "Send it in parts."),
+    "login.twice": Meaning("This login is there already", "Keep one of the two."),
+    "member.invalid": Meaning("This cannot be done with this person", "Look at each field."),
     "section.invalid": Meaning("The section cannot be used", "The detail says what it may hold."),
     "scores.invalid": Meaning("Some scores cannot be entered", "None was; mend them and resend."),
     "points.range": Meaning("The points are out of range", "Look at the points of the part."),
+    "extension.empty": Meaning(
+        "The extension gives nothing", "Give a later date than everybody's, or more attempts."
+    ),
+    "attempts.range": Meaning("Attempts are a whole number", "The limits are named."),
     "date.range": Meaning("The date cannot be meant", "Look at its year."),
+    "date.invalid": Meaning("This is no date", "Write a date and a time of day."),
+    "date.absent": Meaning(
+        "Clocks never show this time", "They go forward that night; choose an hour later."
+    ),
+    "date.twice": Meaning(
+        "Clocks show this time twice", "They go back that night; choose a time around that hour."
+    ),
     "date.order": Meaning("It is due before it opens", "Exchange the dates, or move one."),
     "reason.missing": Meaning("A reason is needed", "Say why in a sentence."),
     "comment.length": Meaning("The comment is too long", "Shorten it."),
@@ -175,6 +189,7 @@ _COURSE = {
     "time_zone.unknown": Meaning("There is no such time zone", "Write Europe/Berlin, say."),
     "password.length": Meaning("The password is too short or too long", "The limits are named."),
     "token.invalid": Meaning("Such a token cannot be made", "The detail says why."),
+    "label.invalid": Meaning("The label cannot be used", "Say in one line what it is for."),
     "days.range": Meaning("A token cannot last so long", "The limits are named."),
     "scopes.empty": Meaning("A token needs a scope", "Name at least one."),
 }
@@ -200,6 +215,22 @@ _ANSWER = {
     "text.type": Meaning("The field takes text", "Send a string."),
     "text.length": Meaning("The text is too long", "Shorten it."),
     "text.character": Meaning("The text holds a character that cannot be kept", "Remove it."),
+    "file.type": Meaning(
+        "The file is no PDF", "Save or print what you have as a PDF, and send that."
+    ),
+    "file.too_large": Meaning(
+        "The file is too large", "Send at most 10 MB; scan in greyscale at 150 dpi."
+    ),
+    "file.too_many": Meaning(
+        "You have sent too many files", "Ask your instructor before you send another one."
+    ),
+    "file.absent": Meaning(
+        "A file was not uploaded", "Upload it first, and name it by its digest."
+    ),
+    "file.several": Meaning("More than one file is named", "Attach one PDF to a written answer."),
+    "draft.too_long": Meaning(
+        "The draft is too long", "Shorten it; an answer could not be as long, either."
+    ),
     "file.digest": Meaning("The file is not named by its digest", "Upload it and send its digest."),
     "score.range": Meaning("The score is out of range", "Look at the points of the part."),
     "paste.unreadable": Meaning("The pasted numbers cannot be read", "Look at the column."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from typing import Annotated
 
 import orjson
@@ -32,11 +33,18 @@ def decode_cursor(
     MalformedRequest
         For anything that was not made by `encode_cursor`.
     """
+    return decode_one_of(cursor, [kinds])
+
+
+def decode_one_of(
+    cursor: str | None, shapes: Sequence[tuple[type[str] | type[int], ...]]
+) -> tuple[str | int, ...] | None:
+    """The same, where a place has one of several shapes."""
     if cursor is None:
         return None
     try:
         parts = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        if [type(each) for each in parts] == list(kinds) and all(map(_can_be_asked_for, parts)):
+        if tuple(map(type, parts)) in shapes and all(map(_can_be_asked_for, parts)):
             return tuple(parts)
     except (ValueError, TypeError):
         pass

@@ -14,7 +14,7 @@ def test_from_the_grades_to_an_attempt_to_an_override_to_the_students_notice(sit
     site.world.submit("bob", f"{EXPLORATION}/3b", {"q": "k_a"})
     with site.visit("irene") as page:
         page.get_by_role("link", name="Attention exploration").click()
-        page.get_by_role("link", name="Everybody's grades").click()
+        page.get_by_role("link", name="Grades", exact=True).click()
         row = page.get_by_role("row", name="Bob")
         row.get_by_role("link", name="0", exact=True).click()
         page.get_by_role("link", name="1", exact=True).click()
@@ -27,10 +27,12 @@ def test_from_the_grades_to_an_attempt_to_an_override_to_the_students_notice(sit
         page.get_by_role("button", name="Override").click()
 
         expect(page.get_by_text("decided by staff")).to_be_visible()
-        expect(page.get_by_role("listitem").first).to_contain_text("only too short")
+        expect(page.get_by_role("main").get_by_role("listitem").first).to_contain_text(
+            "only too short"
+        )
 
     with site.visit("bob") as page:
         page.goto(QUESTION)
-        notice = page.get_by_role("status")
-        expect(notice).to_contain_text("changed to 4 points")
+        notice = page.get_by_role("status", name="Your score was changed")
+        expect(notice).to_contain_text("changed from 0 to 4 points")
         expect(notice).to_contain_text("only too short")

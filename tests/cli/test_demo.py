@@ -24,7 +24,8 @@ from grader.cli.demo.sentences import WRITTEN, Quality, quality_of
 from grader.cli.demo.terms import last_midnight, make_terms
 from grader.domain.roles import ALL_SCOPES, STUDENT_SCOPES, Role
 from grader.grading.desk import Desk
-from grader.grading.gradebook import load_gradebook, to_csv
+from grader.grading.gradebook import load_gradebook
+from grader.grading.gradebook_files import to_csv
 from grader.grading.receipts import SigningKey
 from grader.grading.verifying import verify
 from grader.reading.fields import TextField

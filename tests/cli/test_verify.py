@@ -14,7 +14,16 @@ from tests.cli.running import data_of, run
 from tests.databases import BACKENDS, fresh_url
 from tests.grading.audited import Store, fill
 
-CHECKS = ["database", "rubrics", "attempts", "judgements", "grades", "audit chain", "idempotency"]
+CHECKS = [
+    "database",
+    "rubrics",
+    "attempts",
+    "judgements",
+    "grades",
+    "totals",
+    "audit chain",
+    "idempotency",
+]
 
 
 @pytest.fixture(scope="module", params=BACKENDS)

@@ -20,6 +20,7 @@ from tests.docs.pages import (
     tidy,
 )
 from tests.docs.pictures import differences
+from tests.docs.screenshots import SHOTS
 
 README = ROOT / "README.md"
 PAGES = list_pages()
@@ -92,8 +93,21 @@ def test_every_picture_is_written_by_a_command_on_a_page() -> None:
         if isinstance(step, CommandStep)
     )
 
-    for picture in (ROOT / "docs" / "pictures").iterdir():
+    for picture in (ROOT / "docs" / "pictures").glob("*.svg"):
         assert f"--plot {name_of(picture)}" in commands
+
+
+def test_every_screenshot_is_taken_by_the_tool_and_shown() -> None:
+    taken = {f"docs/pictures/{shot.name}.png" for shot in SHOTS}
+    shown = {
+        name_of((page.parent / link).resolve())
+        for page in PAGES
+        for link in re.findall(r"!\[[^\]]+\]\(([^)]+\.png)\)", read(page))
+    }
+
+    assert {name_of(each) for each in (ROOT / "docs" / "pictures").glob("*.png")} == taken
+    assert shown == taken
+    assert len(taken) == 10
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

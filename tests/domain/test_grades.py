@@ -17,11 +17,9 @@ DUE = datetime(2026, 11, 20, tzinfo=UTC)
 POLICY = Policy(Window(None, DUE, 0, Decimal("0.25"), 4), 10, Counted.BEST, Feedback.FULL)
 
 
-def attempt(number: int, points: str, *, days_late: int = 0, hoped: str = "0") -> Earned:
+def attempt(number: int, points: str, *, days_late: int = 0, pending: str = "0") -> Earned:
     received_at = DUE - timedelta(hours=20 - number) + timedelta(days=days_late)
-    return Earned(
-        f"att_{number}", number, received_at, Decimal(points), Decimal(hoped), Decimal(hoped), False
-    )
+    return Earned(f"att_{number}", number, received_at, Decimal(points), Decimal(pending), False)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +50,7 @@ def test_a_late_attempt_that_is_better_nevertheless_counts_reduced() -> None:
 
 
 def test_of_equals_the_one_to_which_a_person_may_add_counts() -> None:
-    standing = settle(POLICY, [attempt(1, "8"), attempt(2, "8", hoped="2"), attempt(3, "8")])
+    standing = settle(POLICY, [attempt(1, "8"), attempt(2, "8", pending="2"), attempt(3, "8")])
 
     assert standing.counted_attempt_id == "att_2"
     assert standing.pending == 2
@@ -64,7 +62,7 @@ def test_of_equals_the_earlier_counts() -> None:
 
 def test_an_override_goes_before_everything() -> None:
     standing = settle(
-        POLICY, [attempt(1, "8", hoped="2")], external=Decimal(3), override=Decimal("4.5")
+        POLICY, [attempt(1, "8", pending="2")], external=Decimal(3), override=Decimal("4.5")
     )
 
     assert standing.points == Decimal("4.5")

@@ -148,7 +148,7 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
             "DELETE FROM grades WHERE counted_attempt_id = :cora_late",
             "DELETE FROM idempotency_keys WHERE key = 'cora late'",
             "DELETE FROM attempts WHERE id = :cora_late",
-            by="acknowledged",
+            by="acknowledged, totals",
             said="The attempt is not there. (line 9)",
         ),
         tampered(
@@ -308,13 +308,13 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
         tampered(
             "a grade",
             "UPDATE grades SET points = points + 50 WHERE counted_attempt_id = :bob_3",
-            by="grades",
+            by="grades, totals",
             said="The grade is not what its events come to: points is",
         ),
         tampered(
             "a grade deleted",
             "DELETE FROM grades WHERE question = '2a'",
-            by="grades",
+            by="grades, totals",
             said="There is no grade, but it should be 17 points.",
         ),
         tampered(
@@ -322,8 +322,39 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
             "INSERT INTO grades SELECT enrolment_id, assignment, '1c', points, possible, pending,"
             " 0, NULL, 0, is_overridden, needs_person, changes, changed_at, run_id FROM grades"
             " WHERE question = '2a' AND points = 225",
-            by="grades",
+            by="grades, totals",
             said="There is a grade, but nothing happened that it could come from.",
+        ),
+        tampered(
+            "a total",
+            "UPDATE totals SET points = points + 50",
+            by="totals",
+            said="The total is ",
+        ),
+        tampered(
+            "what is pending in a total",
+            "UPDATE totals SET pending = pending + 50",
+            by="totals",
+            said="pending; its grades come to ",
+        ),
+        tampered(
+            "a total deleted",
+            "DELETE FROM totals",
+            by="totals",
+            said="There is no total, but it should be ",
+        ),
+        tampered(
+            "a total for nothing",
+            "INSERT INTO totals (run_id, enrolment_id, assignment, points, pending)"
+            " SELECT DISTINCT run_id, enrolment_id, 'elsewhere', 0, 0 FROM totals",
+            by="totals",
+            said="There is a total, but no grade that it could come from.",
+        ),
+        tampered(
+            "a login in the roster",
+            "UPDATE enrolments SET login = 'corinna' WHERE login = 'cora'",
+            by="totals",
+            said="The roster says 'corinna', but the person is 'cora'.",
         ),
         tampered(
             "an override deleted",

@@ -109,6 +109,7 @@ OWN: Objects = {
     "login": "ada",
     "token_id": "",
     "attempt_id": "",
+    "upload_id": "",
     "code": "",
 }
 #: There, but not in this course, not in this assignment, or not the caller's.
@@ -127,6 +128,7 @@ ABSENT: Objects = {
     "login": "nobody",
     "token_id": "tok_00000000000000000000000000",
     "attempt_id": "att_00000000000000000000000000",
+    "upload_id": "upl_00000000000000000000000000",
 }
 
 
@@ -242,6 +244,15 @@ ROWS = (
             sees=STAFF | {"ada", "browser"} | UNSCOPED,
         )
         for more in ("", "/bundle")
+    ),
+    Row(
+        "POST", COURSE + "/uploads", ENROLLED, Scope.SUBMIT, 201, sends(b"%PDF-1.7 a"),
+        headers=lambda world, objects: {"Content-Type": "application/pdf"},
+    ),
+    Row(
+        "GET", API + "/uploads/{upload_id}", STAFF | {"ada", "browser"}, Scope.GRADES_READ,
+        prepare=lambda world, who: {"upload_id": world.upload("ada")}, own_scope=Scope.READ,
+        sees=STAFF | {"ada", "browser"} | UNSCOPED,
     ),
     Row(
         "POST", COURSE + "/attempts/{attempt_id}/reviews", STAFF, Scope.GRADES_WRITE, 201,

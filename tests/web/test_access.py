@@ -169,7 +169,8 @@ def _is_theirs(row: Row, who: str, name: str) -> bool:
     if name == "course":
         return who in STRANGERS or who.startswith("olga")
     is_without_course = "course" not in row.objects
-    theirs = {"attempt_id": {"cora", "ivan", "olga", "olga-without"}, "token_id": {"bob", "olga"}}
+    of_two = {"cora", "ivan", "olga", "olga-without"}
+    theirs = {"attempt_id": of_two, "upload_id": of_two, "token_id": {"bob", "olga"}}
     return is_without_course and who in theirs.get(name, ())
 
 
@@ -183,6 +184,8 @@ def call(world: World, row: Row, who: str, changed: Objects) -> Response:
         browser = sign_in(world, "ada")
         token = browser.get("/api/v1/session").json()["csrf_token"]
         headers |= {CSRF_HEADER: token, "Origin": BASE}
+        if isinstance(body, bytes):
+            return browser.request(row.method, path, content=body, headers=headers)
         return browser.request(row.method, path, json=body, headers=headers)
     return world.call(row.method, path, _token(world, row, who), body, headers)
 
@@ -222,6 +225,8 @@ def foreign(world: World, row: Row, name: str) -> list[str]:
             path = question_path(f"{EXPLORATION}/3b", "two") + "/attempts"
             sent = {"answer": {"q": "k_b", "explanation": "Because it is."}}
             return [world.post(path, "cora", sent).json()["id"]]
+        case "upload_id":
+            return [world.upload("cora", course="two")]
         case "token_id":
             name = f"foreign {world.number()}"
             return [

@@ -12,7 +12,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
-from schemathesis import BaseSchema, Case, GenerationMode
+from schemathesis import BaseSchema, Case, GenerationMode, SerializationContext
 from schemathesis.checks import (
     content_type_conformance,
     not_a_server_error,
@@ -42,6 +42,12 @@ TRY = settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
+
+
+@schemathesis.serializer("application/pdf")
+def send_as_it_is(_: SerializationContext, value: Any) -> bytes:
+    """What is made up for a file are bytes already."""
+    return value if isinstance(value, bytes) else str(value).encode()
 
 
 @pytest.fixture(scope="module")

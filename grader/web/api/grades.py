@@ -1,11 +1,11 @@
-"""Grades of everybody: the gradebook, statistics, overrides, scores from outside, extensions."""
+"""Grades of everybody: statistics, overrides, scores from outside, extensions."""
 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated
 
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Response
 from pydantic import AwareDatetime, Field
 
 from grader.domain.roles import Scope
@@ -18,7 +18,6 @@ from grader.errors import (
 from grader.feedback.parts import Part
 from grader.grading.bundling import when_published
 from grader.grading.deciding import OutsideScore, enter_scores, extend, override
-from grader.grading.gradebook import load_gradebook, to_csv
 from grader.grading.statistics import AssignmentStatistics, assignment_statistics
 from grader.store.courses import get_member, list_members
 from grader.store.database import Session
@@ -42,7 +41,6 @@ from grader.web.api.requests import (
 )
 from grader.web.intake import Body, StrictRoute
 from grader.web.openapi import responses
-from grader.web.paging import Cursor, Limit, decode_cursor, encode_cursor, link_next
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Grades"])
@@ -50,57 +48,6 @@ router = APIRouter(route_class=StrictRoute, tags=["Grades"])
 Student = Annotated[str, Path(min_length=1, max_length=200, examples=["ada"])]
 _ASSIGNMENT = "/courses/{course}/assignments/{assignment}"
 _GRADE = _ASSIGNMENT + "/questions/{question}/grades/{student}"
-_CSV = {"text/csv": {"schema": {"type": "string"}, "example": "login,name,section,3a,total\n"}}
-
-
-@router.get(
-    _ASSIGNMENT + "/grades",
-    summary="The gradebook",
-    response_model=m.GradebookRead,
-    responses={**IN_COURSE, 200: {"description": "The gradebook.", "content": _CSV}},
-    openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
-)
-def get_grades(
-    request: Request,
-    assignment: Assignment,
-    place: Overseer,
-    service: ServiceDep,
-    response: Response,
-    format: Annotated[
-        Literal["json", "csv"] | None, Query(description="Instead of the Accept header.")
-    ] = None,
-    accept: Annotated[str, Header(include_in_schema=False)] = "",
-    limit: Limit = 100,
-    cursor: Cursor = None,
-) -> m.GradebookRead | Response:
-    """Students × questions, totals, and the grade by the assignment's scale.
-
-    JSON comes in pages with a `Link` to the next one, CSV as a whole.
-    """
-    after = decode_cursor(cursor, str)
-    wants_csv = format == "csv" or (format is None and accept.startswith("text/csv"))
-    with service.database.read() as session:
-        book = load_gradebook(
-            session,
-            service.desk,
-            run_id=place.run.id,
-            assignment=assignment,
-            after=str(after[0]) if after else None,
-            limit=None if wants_csv else limit,
-        )
-    if wants_csv:
-        # At once: a stream would wait for a free reader before each line.
-        return Response(
-            to_csv(book),
-            media_type="text/csv; charset=utf-8",
-            headers={
-                "Content-Disposition": f'attachment; filename="{place.run.id}-{assignment}.csv"'
-            },
-        )
-    if book.has_more:
-        last = book.rows[-1].member
-        link_next(request, response, encode_cursor(last.login))
-    return views.gradebook_read(book)
 
 
 @router.get(

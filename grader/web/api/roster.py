@@ -8,20 +8,18 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
-from grader.accounts.callers import Caller, enter
+from grader.accounts.links import make_link_for
 from grader.accounts.roster_plans import Kind, RosterPlan, plan_roster
 from grader.accounts.rosters import apply_roster, leave, read_roster
-from grader.accounts.signing_in import LINK_LASTS, make_sign_in_link
+from grader.accounts.signing_in import LINK_LASTS
 from grader.domain.roles import Role, Scope
 from grader.errors import (
-    NotFound,
     Refused,
     ReusedKey,
 )
 from grader.feedback.parts import Part
-from grader.store.courses import Member, get_member, list_enrolments, list_members
+from grader.store.courses import Member, get_member, list_members
 from grader.store.database import Session
-from grader.store.people import PersonLine, get_person
 from grader.web.access import Registrar, allows
 from grader.web.api.requests import (
     IN_COURSE,
@@ -226,27 +224,6 @@ async def remove_member(
     await service.writer.run(do)
 
 
-def _may_more(session: Session, caller: Caller, person: PersonLine) -> bool:
-    """Whether a person may anything, in any course, that the caller may not.
-
-    Whoever has the link is that person everywhere: an instructor who enrols somebody from another
-    course must not become that person there.
-    """
-    if person.is_operator or caller.is_operator:
-        return person.is_operator
-    return any(
-        enrolment.role.rank >= _rank(session, caller, run_id=run.id)
-        for enrolment, run in list_enrolments(session, person_id=person.id)
-    )
-
-
-def _rank(session: Session, caller: Caller, *, run_id: str) -> int:
-    try:
-        return enter(session, caller, run_id=run_id).role.rank
-    except NotFound:
-        return -1
-
-
 class LinkMade(Part):
     """A link that signs in once."""
 
@@ -269,18 +246,7 @@ async def create_link(
 
     def do(session: Session) -> LinkMade:
         member = get_member(session, run_id=place.run.id, login=login)
-        person = get_person(session, person_id=member.enrolment.person_id)
-        if _may_more(session, place.caller, person):
-            raise Refused(
-                "Links are made for students and assistants of your own courses; an operator "
-                "makes others.",
-                code="link.not_allowed",
-            )
-        if member.enrolment.role is not Role.STUDENT:
-            # A session has every scope, so that a link must not give what the token has not.
-            place.caller.need(Scope.GRADES_READ)
-            place.caller.need(Scope.GRADES_WRITE)
-        code = make_sign_in_link(session, person, at=at, by=place.caller.id, run_id=place.run.id)
+        code = make_link_for(session, place, member, at=at)
         return LinkMade(
             login=member.login,
             url=f"{service.base_url}/sign-in/{code}",

@@ -28,6 +28,7 @@ from grader.reading.fields import (
 from grader.store.audit import AuditLine
 from grader.store.courses import EnrolmentLine, RunLine
 from grader.store.decisions import ExternalScoreLine, OverrideLine
+from grader.store.gradebooks import CellLine
 from grader.store.grades import GradeLine
 from grader.store.publications import ExtensionLine, PublicationLine
 from grader.store.tokens import TokenLine
@@ -231,7 +232,7 @@ def grade_row(book: Gradebook, row: Row) -> m.GradeRow:
     )
 
 
-def _cell(grade: GradeLine | None) -> dict[str, Any]:
+def _cell(grade: GradeLine | CellLine | None) -> dict[str, Any]:
     return {
         "points": grade.points if grade else None,
         "pending": grade.pending if grade else ZERO,

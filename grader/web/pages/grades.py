@@ -1,4 +1,4 @@
-"""What staff see: everybody's grades, a student's attempts at a question, overriding a score."""
+"""What staff see of one student at one question: attempts, and a form to override the score."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from grader.domain.roles import Role
 from grader.errors import Fault, MalformedRequest
 from grader.grading.attempts import list_attempts
 from grader.grading.deciding import override
-from grader.grading.gradebook import load_gradebook
 from grader.store.courses import get_member
 from grader.store.database import Session
 from grader.store.decisions import list_external_scores, list_overrides
@@ -22,54 +21,18 @@ from grader.web.api import views
 from grader.web.api.courses import Assignment, Question
 from grader.web.api.grades import Student
 from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render
-from grader.web.paging import Cursor, decode_cursor, encode_cursor
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _ASSIGNMENT = "/courses/{course}/assignments/{assignment}"
 _STUDENT = _ASSIGNMENT + "/questions/{question}/students/{student}"
-_PAGE = 50
 
 
 def _enter(session: Session, visitor: Visitor, course: str, role: Role = Role.ASSISTANT) -> Place:
     place = enter(session, visitor.caller, run_id=course)
     place.need(role)
     return place
-
-
-@router.get(_ASSIGNMENT + "/grades")
-def show_grades(
-    request: Request,
-    course: CourseId,
-    assignment: Assignment,
-    visitor: VisitorDep,
-    service: ServiceDep,
-    cursor: Cursor = None,
-) -> Response:
-    """Students × questions, a page at a time; every number leads to the attempts behind it."""
-    after = decode_cursor(cursor, str)
-    with service.database.read() as session:
-        place = _enter(session, visitor, course)
-        book = load_gradebook(
-            session,
-            service.desk,
-            run_id=course,
-            assignment=assignment,
-            after=str(after[0]) if after else None,
-            limit=_PAGE,
-        )
-    last = book.rows[-1].member if book.has_more else None
-    return render(
-        request,
-        "grades.html",
-        visitor=visitor,
-        place=place,
-        title=book.published.form.title,
-        book=views.gradebook_read(book),
-        next=encode_cursor(last.login) if last else None,
-        is_first=after is None,
-    )
 
 
 @router.get(_STUDENT)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from markupsafe import Markup
 
 from grader.domain.roles import Role
 from grader.drawing.facts import summarise
 from grader.drawing.svg import draw_inline
+from grader.drawing.tables import Table, tabulate
 from grader.grading.attempts import Found
 from grader.grading.picturing import picture_attempt
 from grader.grading.reports import AttemptReport
@@ -15,18 +18,33 @@ from grader.store.database import Session
 from grader.web.service import Service
 
 
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A picture with its words and its numbers."""
+
+    title: str
+    summary: str
+    drawing: Markup
+    tables: list[Table]
+
+
 def draw_pictures(
     session: Session, service: Service, found: Found, report: AttemptReport
-) -> list[tuple[str, str, Markup]]:
-    """Title, summary and drawing of each picture, where the result may be seen."""
+) -> list[Drawn]:
+    """The pictures of an attempt, where the result may be seen."""
     if report.score is None or not report.feedback:
         return []
     owner = EnrolmentLine(found.attempt.enrolment_id, found.attempt.run_id, "", Role.STUDENT, "")
-    drawn = picture_attempt(
+    pictures = picture_attempt(
         session, service.desk, found.published, owner, found.attempt, found.judgement
     )
     return [
         # What is drawn is made of numbers and of escaped text.
-        (each.title, summarise(each), Markup(draw_inline(each, name=f"picture-{place}")))
-        for place, each in enumerate(drawn)
+        Drawn(
+            each.title,
+            summarise(each),
+            Markup(draw_inline(each, name=f"picture-{place}")),
+            tabulate(each),
+        )
+        for place, each in enumerate(pictures)
     ]

@@ -11,6 +11,8 @@ from markupsafe import Markup, escape
 # Mathematics is taken out before Markdown sees it, because both use _ and * for themselves.
 # It may go over the end of a line, but not over that of a paragraph.
 _MATH = re.compile(r"\$\$(?P<display>[^$]+)\$\$|\$(?P<inline>(?:[^$\n]|\n(?!\s*\n))+)\$")
+# An uploaded file is named by its digest, and has its own link beside the text.
+_ATTACHED = re.compile(r"\[([^\]\n]*)\]\(sha256:[0-9a-f]{64}\)")
 _PLACE = re.compile(r"\ue000(\d+)\ue001")
 
 
@@ -27,6 +29,7 @@ def to_html(text: str) -> Markup:
     """
     # Nobody writes these characters, and a text that has them shall not take another's place.
     text = text.replace("\ue000", "").replace("\ue001", "")
+    text = _ATTACHED.sub(r"\1 (attached)", text)
     found: list[Markup] = []
 
     def take(match: re.Match[str]) -> str:

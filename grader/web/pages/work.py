@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from fastapi import APIRouter, Request, Response
 
 from grader.accounts.callers import Place, enter
+from grader.domain.policies import Phase
 from grader.grading.attempts import find_attempt, report_attempt
 from grader.grading.showing import (
     get_assignment,
     list_assignments,
 )
-from grader.store.courses import list_enrolments
+from grader.grading.uploading import list_files
+from grader.store.courses import list_enrolments, list_runs
 from grader.web.access import CourseId
 from grader.web.api import views
 from grader.web.api.attempts import AttemptId
 from grader.web.api.courses import Assignment
+from grader.web.api.models import AssignmentRead
+from grader.web.pages.attempt_view import show_to_staff
 from grader.web.pages.pictures import draw_pictures
 from grader.web.pages.rendering import PageRoute, VisitorDep, render
 from grader.web.service import ReceivedAt, ServiceDep
@@ -33,10 +39,24 @@ def show_work(
         for enrolment, run in list_enrolments(session, person_id=person.id):
             place = Place(visitor.caller, run, enrolment.role, enrolment)
             states = list_assignments(session, service.desk, place, at=at)
-            courses.append(
-                (run, enrolment, [views.assignment_read(each, at=at) for each in states])
-            )
-    return render(request, "work.html", visitor=visitor, courses=courses)
+            found = [views.assignment_read(each, at=at) for each in states]
+            courses.append((run, enrolment, sorted(found, key=_urgency)))
+        known = {run.id for run, _, _ in courses}
+        others = list_runs(session) if person.is_operator else []
+    return render(
+        request,
+        "work.html",
+        visitor=visitor,
+        courses=courses,
+        others=[run for run in others if run.id not in known],
+    )
+
+
+def _urgency(assignment: AssignmentRead) -> tuple[bool, bool, datetime]:
+    """What can still be worked on comes first, and of that what is due first."""
+    due_at = assignment.due_at
+    is_over = assignment.phase in (Phase.LATE, Phase.CLOSED)
+    return is_over, due_at is None, due_at or datetime.max.replace(tzinfo=UTC)
 
 
 @router.get("/courses/{course}/assignments/{assignment}")
@@ -72,8 +92,13 @@ def show_attempt(
     """An attempt with all that is known about it."""
     with service.database.read() as session:
         found = find_attempt(session, service.desk, visitor.caller, attempt_id=attempt_id)
+        if not found.is_own:
+            return show_to_staff(request, visitor, service, session, found, at=at)
         report = report_attempt(session, service.desk, found, at=at)
         pictures = draw_pictures(session, service, found, report)
+        files = list_files(
+            session, enrolment_id=found.attempt.enrolment_id, answer=found.attempt.answer
+        )
     return render(
         request,
         "attempt.html",
@@ -82,4 +107,5 @@ def show_attempt(
         rubric=found.published.rubric(found.attempt.question),
         attempt=report,
         pictures=pictures,
+        files=files,
     )

@@ -1,4 +1,4 @@
-// What pages do beside being read: mathematics is set, and what was written is kept in the browser.
+// What every page does beside being read: mathematics is set.
 
 "use strict";
 
@@ -19,45 +19,5 @@ function setMath(root) {
   }
 }
 
-// Drafts: what stands in a form survives a closed window, a lost session and a power cut.
-
-function draftKey(form) {
-  return "draft " + location.pathname + " " + form.id;
-}
-
-function keepDraft(form) {
-  const kept = {};
-  for (const area of form.querySelectorAll("textarea")) {
-    if (area.value) kept[area.name] = area.value;
-  }
-  try {
-    localStorage.setItem(draftKey(form), JSON.stringify(kept));
-  } catch {
-    // A browser that keeps nothing is no reason to disturb.
-  }
-}
-
-function restoreDraft(form) {
-  let kept = {};
-  try {
-    kept = JSON.parse(localStorage.getItem(draftKey(form)) || "{}");
-  } catch {
-    return;
-  }
-  for (const area of form.querySelectorAll("textarea")) {
-    if (!area.value && typeof kept[area.name] === "string") {
-      area.value = kept[area.name];
-      area.dispatchEvent(new Event("input", { bubbles: true }));
-    }
-  }
-}
-
-document.addEventListener("DOMContentLoaded", () => {
-  setMath(document);
-  const form = document.getElementById("answer");
-  if (form) {
-    form.addEventListener("input", () => keepDraft(form));
-    restoreDraft(form);
-  }
-});
+document.addEventListener("DOMContentLoaded", () => setMath(document));
 document.addEventListener("htmx:afterSwap", (event) => setMath(event.target));

@@ -1,0 +1,52 @@
+"""One piece of long work at a time, in a thread beside those that answer requests."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+#: Asked now and then by the work: whether it must end.
+ShouldEnd = Callable[[], bool]
+Work = Callable[[ShouldEnd], None]
+
+
+class Background:
+    """Does one piece of work at a time; whoever comes meanwhile is told so and may come again."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._ending = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def reserve(self) -> bool:
+        """Take the turn; False where something is under way, or the process ends."""
+        return not self._ending.is_set() and self._turn.acquire(blocking=False)
+
+    def release(self) -> None:
+        """Give a turn back that was not used."""
+        self._turn.release()
+
+    def start(self, work: Work) -> None:
+        """Do some work in the turn that was taken, which ends with it."""
+
+        def do() -> None:
+            try:
+                work(self._ending.is_set)
+            finally:
+                self._turn.release()
+
+        self._thread = threading.Thread(target=do, name="background", daemon=True)
+        self._thread.start()
+
+    def wait(self, timeout_seconds: float) -> bool:
+        """Wait for the work that is under way; whether it has ended."""
+        thread = self._thread
+        if thread is not None:
+            thread.join(timeout_seconds)
+        return thread is None or not thread.is_alive()
+
+    def stop(self) -> None:
+        """Let the work end soon, and wait until it has."""
+        self._ending.set()
+        if self._thread is not None:
+            self._thread.join()

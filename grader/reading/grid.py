@@ -1,0 +1,56 @@
+"""A pasted text as the grid that was seen in it, for showing it back, faults and all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grader.domain.shapes import Shape
+from grader.errors import AnswerRefused
+from grader.reading.cells import Cell, Tree
+from grader.reading.cut import cut
+from grader.reading.paste import looks_like_numbers
+from grader.reading.spots import Spot
+from grader.reading.undress import level, undress
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Rows of cells as they were written; a vector is one row."""
+
+    rows: tuple[tuple[str, ...], ...]
+    is_vector: bool
+
+    def place(self, path: tuple[int, ...]) -> tuple[int, int | None]:
+        """The row and the entry that a fault's path means; None is the whole row."""
+        if self.is_vector:
+            return 0, path[0] if path else None
+        return (path[0] if path else 0), path[1] if len(path) > 1 else None
+
+
+def lay_out_cells(text: str, *, field: str, shape: Shape) -> Grid | None:
+    """The grid in a text of numbers; None where there is none to be seen."""
+    if not looks_like_numbers(text, shape=shape):
+        return None
+    try:
+        _, tree = cut(undress(level(text)), Spot(field, shape))
+    except AnswerRefused:
+        return None
+    return _grid(tree)
+
+
+def _grid(tree: Tree) -> Grid | None:
+    if isinstance(tree, Cell):
+        return None
+    if all(isinstance(each, Cell) for each in tree):
+        return Grid((_texts(tree),), is_vector=True)
+    if any(isinstance(each, Cell) or not _is_flat(each) for each in tree):
+        return None
+    return Grid(tuple(_texts(each) for each in tree), is_vector=False)
+
+
+def _is_flat(tree: Tree) -> bool:
+    return not isinstance(tree, Cell) and all(isinstance(each, Cell) for each in tree)
+
+
+def _texts(tree: Tree) -> tuple[str, ...]:
+    return () if isinstance(tree, Cell) else tuple(e.text for e in tree if isinstance(e, Cell))

@@ -1,0 +1,94 @@
+"""Uploading a PDF that a written answer refers to, and getting it back."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from pydantic import Field
+
+from grader.accounts.callers import Caller
+from grader.domain.roles import Scope
+from grader.errors import Refused
+from grader.feedback.parts import Part
+from grader.grading.uploading import MOST_BYTES, Uploaded, get_upload, upload
+from grader.store.database import Session
+from grader.store.uploads import UploadLine
+from grader.web.access import Sender, allows, caller_with
+from grader.web.api.requests import IN_COURSE
+from grader.web.intake import StrictRoute, read_body
+from grader.web.openapi import responses
+from grader.web.service import ReceivedAt, ServiceDep
+
+router = APIRouter(route_class=StrictRoute, tags=["Answers"])
+
+UploadId = Annotated[
+    str, Path(min_length=1, max_length=40, examples=["upl_01m7hf69p8faa3attd7ssr05mg"])
+]
+PDF = "application/pdf"
+_BINARY = {PDF: {"schema": {"type": "string", "format": "binary"}}}
+
+
+class UploadRead(Part):
+    """A PDF that was uploaded; answers refer to it by its digest."""
+
+    id: str = Field(examples=["upl_01m7hf69p8faa3attd7ssr05mg"])
+    digest: str = Field(description="`sha256:` and the hash of what is in it.")
+    name: str = Field(examples=["written.pdf"])
+    size: int = Field(description="In bytes.")
+
+
+@router.post(
+    "/courses/{course}/uploads",
+    summary="Upload a PDF",
+    status_code=201,
+    responses={**IN_COURSE, **responses(Refused, 413, 415, 422)},
+    openapi_extra={
+        **allows(Scope.SUBMIT, "participants"),
+        "requestBody": {"required": True, "content": _BINARY},
+    },
+)
+async def create_upload(
+    request: Request,
+    place: Sender,
+    service: ServiceDep,
+    at: ReceivedAt,
+    name: Annotated[str, Query(max_length=200, description="What it is called.")] = "written.pdf",
+) -> UploadRead:
+    """Upload a PDF of at most 10 MB. A written answer has a link to it, `[name](digest)`."""
+    content = await read_body(request, types=(PDF,), most_bytes=MOST_BYTES)
+
+    def keep(session: Session) -> UploadLine:
+        return upload(session, place, name=name, content=content, at=at)
+
+    line = await service.writer.run(keep)
+    return UploadRead(id=line.id, digest=line.digest, name=line.name, size=line.size)
+
+
+@router.get(
+    "/uploads/{upload_id}",
+    summary="An uploaded PDF",
+    response_class=Response,
+    responses={**IN_COURSE, 200: {"description": "The PDF.", "content": _BINARY}},
+    openapi_extra=allows(Scope.READ, "whose it is; assistants and instructors"),
+)
+def get_uploaded(
+    upload_id: UploadId,
+    caller: Annotated[Caller, Depends(caller_with(None))],
+    service: ServiceDep,
+) -> Response:
+    """A PDF as it was uploaded."""
+    with service.database.read() as session:
+        return download(get_upload(session, caller, upload_id=upload_id))
+
+
+def download(found: Uploaded) -> Response:
+    """A PDF, to be kept and not shown: nothing in it runs as a page of ours."""
+    return Response(
+        found.content,
+        media_type=PDF,
+        headers={
+            "Content-Disposition": f'attachment; filename="{found.line.name}"',
+            "Content-Security-Policy": "default-src 'none'; sandbox",
+        },
+    )

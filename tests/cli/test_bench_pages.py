@@ -1,0 +1,44 @@
+"""The bench of the grade dashboard, in small: what it measures is the real page."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.cli.bench import measure_pages
+from grader.cli.bench_pages import GRADES, ORDERS, Hall, fill_hall
+from grader.store.database import Database
+from grader.store.recording import run_again
+from grader.web.pages.gradebook import PAGE
+
+QUESTIONS = 5
+
+
+@pytest.fixture
+def hall(sqlite_database: Database) -> Hall:
+    return fill_hall(sqlite_database, students=150, questions=QUESTIONS)
+
+
+@pytest.mark.parametrize("query", ORDERS.values(), ids=ORDERS)
+def test_a_page_reads_what_it_shows_and_little_more(hall: Hall, query: str) -> None:
+    page = hall.get(GRADES + query)
+
+    assert page.count('<tr><th scope="row"><a ') == PAGE
+    read = run_again(hall.database, hall.statements(GRADES + query))
+    # Who asks and for what, the sections, and the steps and quartiles of the histogram.
+    assert read <= (PAGE + 1) * (QUESTIONS + 1) + 40
+
+
+@pytest.mark.parametrize("query", ORDERS.values(), ids=ORDERS)
+def test_no_plan_reads_or_sorts_a_whole_table(hall: Hall, query: str) -> None:
+    plans = hall.plans(GRADES + query)
+
+    steps = [step for plan in plans.values() for step in plan]
+    assert len(plans) == 2
+    assert all(step.startswith("SEARCH ") for step in steps), steps
+
+
+def test_figures_are_made_for_every_order() -> None:
+    figures = measure_pages(turns=1, tell=False, sizes=[20])
+
+    assert len(figures) == 2 * len(ORDERS)
+    assert all(each.measured > 0 for each in figures)
