@@ -180,7 +180,7 @@ def _summarise_plane(picture: OutputPlane) -> str:
         return "There are no outputs to show."
     first, second = (clean(label) for label in picture.labels)
     if len(points) == 1:
-        return _summarise_output(points[0], first, second)
+        return _summarise_output(points[0], first, second) + _summarise_strays(points)
     away = [each for each in points if _distance(each) > NEAR]
     left = sum(along < 0.5 for along, _ in away)
     right = sum(along > 0.5 for along, _ in away)

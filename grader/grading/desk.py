@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from grader.domain.policies import Counted, Feedback, Policy, Window
@@ -124,6 +125,12 @@ class Shelf:
                 self._kept.popitem(last=False)
 
 
+@lru_cache(maxsize=64)
+def _compile(name: str, form: str, rubrics: tuple[tuple[str, str], ...]) -> Assignment:
+    """An assignment from its texts; course runs that publish the same share it."""
+    return read_assignment(name, form, dict(rubrics))
+
+
 class Desk:
     """Compiled rubrics, judges with their noise, and the variants of students."""
 
@@ -157,7 +164,8 @@ class Desk:
 
         def compile_texts() -> Published:
             texts = get_texts(session, publication_id=line.id)
-            return Published(line, read_assignment(line.assignment, texts.form, texts.rubrics))
+            rubrics = tuple(texts.rubrics.items())
+            return Published(line, _compile(line.assignment, texts.form, rubrics))
 
         return self._publications.get(line.id, compile_texts)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute
 
 from grader import __version__
 from grader.grading.requests import forget_old
@@ -82,14 +83,26 @@ def make_app(service: Service, caps: Caps | None = None) -> FastAPI:
     app.state.background = background
     install_problems(app)
     install_intake(app, caps)
-    app.include_router(_api())
-    app.include_router(health.router)
-    install_pages(app)
+    app.router.routes += _list_routes()
     install_openapi(app)
     _describe_ways_in(app)
     install_manual(app)
     install_frame(app, clock=service.clock, logs=service.logs, metrics=service.metrics)
     return app
+
+
+@cache
+def _list_routes() -> list[BaseRoute]:
+    """All routes, made once in a process.
+
+    None of them knows its app, and to make them takes longer than everything else at the start.
+    """
+    maker = FastAPI(openapi_url=None, generate_unique_id_function=_operation_id)
+    before = len(maker.router.routes)
+    maker.include_router(_api())
+    maker.include_router(health.router)
+    install_pages(maker)
+    return maker.router.routes[before:]
 
 
 async def _tidy(service: Service) -> None:

@@ -18,6 +18,7 @@ from grader.grading.attempts import Found, find_attempt, report_attempt
 from grader.grading.examining import Examined, examine, replay_attempt
 from grader.grading.records import judgement_from
 from grader.grading.replay import Replay
+from grader.grading.uploading import list_files
 from grader.reading.answer import Answer, Choice, ExternalScore, Numbers, Text, Value
 from grader.store.attempts import JudgementLine
 from grader.store.database import Session
@@ -85,6 +86,9 @@ def show_to_staff(
         title=found.published.form.title,
         attempt=report,
         pictures=draw_pictures(session, service, found, report),
+        files=list_files(
+            session, enrolment_id=found.attempt.enrolment_id, answer=found.attempt.answer
+        ),
         line=found.attempt,
         examined=examined,
         drawn=list_drawn(examined.variant) if examined.variant else [],
