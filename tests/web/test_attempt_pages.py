@@ -19,8 +19,8 @@ HIDDEN = ("The student’s variant", "Judge it again", "How it was judged", "Aud
 
 
 @pytest.fixture
-def world(database: Database) -> Iterator[World]:
-    with make_service(database, published={"one": (EXPLORATION,), "two": ()}) as world:
+def world(sqlite_database: Database) -> Iterator[World]:
+    with make_service(sqlite_database, published={"one": (EXPLORATION,), "two": ()}) as world:
         yield world
 
 

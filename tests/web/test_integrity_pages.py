@@ -24,8 +24,10 @@ PAGE = f"/courses/one/assignments/{EXPLORATION}/integrity"
 
 
 @pytest.fixture
-def world(database: Database) -> Iterator[World]:
-    with make_service(database, published={"one": (EXPLORATION,), "two": (EXPLORATION,)}) as world:
+def world(sqlite_database: Database) -> Iterator[World]:
+    with make_service(
+        sqlite_database, published={"one": (EXPLORATION,), "two": (EXPLORATION,)}
+    ) as world:
         yield world
 
 
@@ -175,9 +177,9 @@ def test_a_check_of_another_assignment_waits_for_its_turn(world: World) -> None:
     assert "Another check is under way" in refused.text
 
 
-def test_a_check_ends_with_its_service(database: Database) -> None:
+def test_a_check_ends_with_its_service(sqlite_database: Database) -> None:
     published: dict[str, tuple[str, ...]] = {"one": (EXPLORATION,), "two": ()}
-    with make_service(database, published=published) as world:
+    with make_service(sqlite_database, published=published) as world:
         world.submit("bob", f"{EXPLORATION}/3b", {"q": query_of(world, "bob")})
         world.submit("ada", f"{EXPLORATION}/3b", {"q": query_of(world, "bob")})
         # It is asked to end before it begins.

@@ -25,8 +25,8 @@ from tests.web.test_roster_pages import (
 
 
 @pytest.fixture
-def world(database: Database) -> Iterator[World]:
-    with make_service(database, published={"one": (), "two": ()}) as world:
+def world(sqlite_database: Database) -> Iterator[World]:
+    with make_service(sqlite_database, published={"one": (), "two": ()}) as world:
         yield world
 
 

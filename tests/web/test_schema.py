@@ -36,7 +36,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 # `make fuzz` sends many more.
-EXAMPLES = int(os.environ.get("KEYSET_SCHEMA_EXAMPLES", "5"))
+EXAMPLES = int(os.environ.get("KEYSET_SCHEMA_EXAMPLES", "3"))
 TRY = settings(
     max_examples=EXAMPLES,
     deadline=None,
