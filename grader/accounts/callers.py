@@ -115,6 +115,31 @@ def is_use_to_note(caller: Caller, *, at: datetime) -> bool:
     return caller.token_id is not None and (used_at is None or at - used_at > NOTED_EVERY)
 
 
+def enter_as(session: Session, caller: Caller, role: Role, *, run_id: str) -> Place:
+    """The caller in a course run, where the caller has at least this role there."""
+    place = enter(session, caller, run_id=run_id)
+    place.need(role)
+    return place
+
+
+def enter_owned(
+    session: Session, caller: Caller, *, run_id: str, enrolment_id: str
+) -> tuple[Place, bool]:
+    """The caller at something of a student's, and whether it is the caller's own.
+
+    Raises
+    ------
+    NotFound
+        Where it is somebody else's, and the caller is no staff of its course run.
+    """
+    place = enter(session, caller, run_id=run_id)
+    is_own = place.enrolment is not None and place.enrolment.id == enrolment_id
+    if not is_own and not place.is_staff:
+        raise NotFound
+    caller.need(Scope.READ if is_own else Scope.GRADES_READ)
+    return place, is_own
+
+
 def enter(session: Session, caller: Caller, *, run_id: str) -> Place:
     """The caller in a course run.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from grader.accounts.callers import Caller, Place, enter
+from grader.accounts.callers import Caller, Place, enter_owned
 from grader.domain.roles import Role, Scope
 from grader.errors import NotFound
 from grader.grading.desk import Desk, Published
@@ -41,11 +41,9 @@ def find_attempt(session: Session, desk: Desk, caller: Caller, *, attempt_id: st
     if judged is None:
         raise NotFound
     attempt, judgement = judged
-    place = enter(session, caller, run_id=attempt.run_id)
-    is_own = place.enrolment is not None and place.enrolment.id == attempt.enrolment_id
-    if not is_own and not place.is_staff:
-        raise NotFound
-    caller.need(Scope.READ if is_own else Scope.GRADES_READ)
+    place, is_own = enter_owned(
+        session, caller, run_id=attempt.run_id, enrolment_id=attempt.enrolment_id
+    )
     published = desk.in_force(session, run_id=attempt.run_id, assignment=attempt.assignment)
     return Found(attempt, judgement, place, published, is_own)
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from grader.domain.policies import Counted, Feedback, Policy, Window
+from grader.domain.roles import Role
 from grader.engine.judge import Judge
 from grader.engine.noise import NoiseBank
 from grader.engine.streams import RunSecret
@@ -25,7 +26,7 @@ from grader.grading.receipts import SigningKey
 from grader.grading.records import variant_from, variant_to_data
 from grader.rubric.assignment import AssignmentFile
 from grader.rubric.catalog import Assignment, Rubric, read_assignment
-from grader.store.attempts import ShownVariant, add_variants, find_variants
+from grader.store.attempts import AttemptLine, ShownVariant, add_variants, find_variants
 from grader.store.courses import EnrolmentLine, get_secret
 from grader.store.database import Session
 from grader.store.publications import (
@@ -219,6 +220,12 @@ class Desk:
         if keep and new:
             add_variants(session, new, at=at)
         return found
+
+    def variant_answered(self, session: Session, attempt: AttemptLine, rubric: Rubric) -> Variant:
+        """The variant of the student who made an attempt."""
+        owner = EnrolmentLine(attempt.enrolment_id, attempt.run_id, "", Role.STUDENT, "")
+        found = self.variants(session, [(owner, rubric)], at=attempt.received_at, keep=False)
+        return found[owner.id, rubric.id]
 
 
 def _variant_key(enrolment: EnrolmentLine, rubric: Rubric) -> tuple[str, str, int]:

@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from grader.domain.roles import Role
 from grader.engine.variants import stack_variants
 from grader.errors import NotFound, StudentError
 from grader.grading.attempts import Found
 from grader.grading.desk import Desk
 from grader.reading.answer import Numbers, Value, read_answer
 from grader.store.attempts import AttemptLine
-from grader.store.courses import EnrolmentLine
 from grader.store.database import Session
 
 
@@ -85,9 +83,7 @@ def _read(session: Session, desk: Desk, found: Found) -> Mapping[str, Value]:
     """The fields as they are read; none where the question asks for something else since."""
     attempt = found.attempt
     rubric = found.published.rubric(attempt.question)
-    owner = EnrolmentLine(attempt.enrolment_id, attempt.run_id, "", Role.STUDENT, "")
-    variants = desk.variants(session, [(owner, rubric)], at=attempt.received_at, keep=False)
-    drawn = stack_variants([variants[owner.id, rubric.id]])
+    drawn = stack_variants([desk.variant_answered(session, attempt, rubric)])
     try:
         return read_answer(attempt.answer, rubric.question.fields, drawn).values
     except StudentError:

@@ -10,7 +10,6 @@ from grader.grading.desk import Desk, Published
 from grader.grading.records import judgement_from
 from grader.reading.answer import read_answer
 from grader.store.attempts import AttemptLine, JudgementLine, find_judged
-from grader.store.courses import EnrolmentLine
 from grader.store.database import Session
 
 
@@ -18,7 +17,6 @@ def picture_attempt(
     session: Session,
     desk: Desk,
     published: Published,
-    owner: EnrolmentLine,
     attempt: AttemptLine,
     judgement: JudgementLine,
 ) -> list[Picture]:
@@ -29,8 +27,7 @@ def picture_attempt(
     rubric = published.rubric(attempt.question)
     if not rubric.question.plots:
         return []
-    variant = desk.variants(session, [(owner, rubric)], at=attempt.received_at, keep=False)
-    own = variant[owner.id, rubric.id]
+    own = desk.variant_answered(session, attempt, rubric)
     judge = desk.judge(session, run_id=attempt.run_id, rubric=rubric)
     drawn = stack_variants([own])
     try:

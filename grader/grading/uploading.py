@@ -13,18 +13,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from grader.accounts.callers import Caller, Place, enter
-from grader.domain.roles import Scope
+from grader.accounts.callers import Caller, Place, enter_owned
 from grader.errors import AnswerRefused, FieldError, MalformedRequest, NotFound, Refused
+from grader.reading.answer import DIGEST
 from grader.store.database import Session
 from grader.store.ids import new_id
 from grader.store.uploads import UploadLine, add_upload, find_content, find_uploads, sum_sizes
 
 MOST_BYTES = 10 * 1024 * 1024
 MOST_BYTES_IN_ALL = 100 * 1024 * 1024
-#: In a text, what comes between the parentheses of a link to an uploaded file.
-DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-# A link in a text, or a whole value that is a digest.
+# A link in a text.
 _REFERENCE = re.compile(rf"\]\(({DIGEST.pattern})\)")
 _LONGEST_NAME = 100
 
@@ -154,9 +152,5 @@ def get_upload(session: Session, caller: Caller, *, upload_id: str) -> Uploaded:
     if found is None:
         raise NotFound
     line, content = found
-    place = enter(session, caller, run_id=line.run_id)
-    is_own = place.enrolment is not None and place.enrolment.id == line.enrolment_id
-    if not is_own and not place.is_staff:
-        raise NotFound
-    caller.need(Scope.READ if is_own else Scope.GRADES_READ)
+    enter_owned(session, caller, run_id=line.run_id, enrolment_id=line.enrolment_id)
     return Uploaded(line, content)

@@ -31,7 +31,8 @@ from grader.reading.formulas import read_formula_for
 from grader.reading.numbers import read_array
 from grader.reading.paste import looks_like_numbers, read_pasted
 
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+#: How an answer names an uploaded file: by what is in it.
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,7 @@ def _read_text(field: TextField, sent: object) -> Text:
 
 
 def _read_file(field: FileField, sent: object) -> Text:
-    if not isinstance(sent, str) or not _DIGEST.fullmatch(sent):
+    if not isinstance(sent, str) or not DIGEST.fullmatch(sent):
         raise FieldError(
             f"{field.name} must name an uploaded PDF by its digest (sha256:…).",
             field=field.name,

@@ -20,11 +20,16 @@ class Grid:
     rows: tuple[tuple[str, ...], ...]
     is_vector: bool
 
-    def place(self, path: tuple[int, ...]) -> tuple[int, int | None]:
-        """The row and the entry that a fault's path means; None is the whole row."""
+    def place(self, path: tuple[int, ...]) -> tuple[int, int | None] | None:
+        """The row and the entry that a fault's path means; without an entry it is the whole row.
+
+        None where the fault is about no single place.
+        """
+        if not path:
+            return None
         if self.is_vector:
-            return 0, path[0] if path else None
-        return (path[0] if path else 0), path[1] if len(path) > 1 else None
+            return 0, path[0]
+        return path[0], path[1] if len(path) > 1 else None
 
 
 def lay_out_cells(text: str, *, field: str, shape: Shape) -> Grid | None:

@@ -12,6 +12,7 @@ from grader.domain.roles import Role
 from grader.errors import NotFound
 from grader.store.database import Session
 from grader.store.lines import as_line
+from grader.store.portions import portions
 from grader.store.tables import Course, Enrolment, Person, Run
 
 
@@ -223,10 +224,8 @@ def add_enrolments(session: Session, enrolments: Iterable[EnrolmentLine], *, at:
 
 def _logins(session: Session, person_ids: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for start in range(0, len(person_ids), 500):
-        statement = select(Person.id, Person.login).where(
-            Person.id.in_(person_ids[start : start + 500])
-        )
+    for some in portions(person_ids):
+        statement = select(Person.id, Person.login).where(Person.id.in_(some))
         found |= {row[0]: row[1] for row in session.execute(statement)}
     return found
 

@@ -13,6 +13,7 @@ from sqlalchemy import func, insert, select
 from grader.store.attempts import Part
 from grader.store.database import Session
 from grader.store.lines import as_line
+from grader.store.portions import portions
 from grader.store.tables import Attempt, ExternalScore, Override, Review
 
 
@@ -50,10 +51,10 @@ def list_reviews(session: Session, *, attempt_ids: Iterable[str]) -> list[Review
     """All reviews of these attempts, the oldest first."""
     wanted = sorted(set(attempt_ids))
     lines: list[ReviewLine] = []
-    for start in range(0, len(wanted), 500):
+    for some in portions(wanted):
         statement = (
             select(*_REVIEW)
-            .where(Review.attempt_id.in_(wanted[start : start + 500]))
+            .where(Review.attempt_id.in_(some))
             .order_by(Review.attempt_id, Review.criterion, Review.number)
         )
         lines.extend(as_line(ReviewLine, row) for row in session.execute(statement))
@@ -176,10 +177,10 @@ def list_external_scores(session: Session, *, parts: Iterable[Part]) -> list[Ext
     wanted = set(parts)
     enrolments = sorted({enrolment for enrolment, _, _ in wanted})
     found: list[ExternalScoreLine] = []
-    for start in range(0, len(enrolments), 500):
+    for some in portions(enrolments):
         statement = (
             select(*_EXTERNAL)
-            .where(ExternalScore.enrolment_id.in_(enrolments[start : start + 500]))
+            .where(ExternalScore.enrolment_id.in_(some))
             .order_by(ExternalScore.number)
         )
         lines = (as_line(ExternalScoreLine, row) for row in session.execute(statement))

@@ -28,6 +28,7 @@ from sqlalchemy import (
 from grader.domain.roles import Role
 from grader.store.courses import EnrolmentLine, Member
 from grader.store.database import Session
+from grader.store.portions import portions
 from grader.store.selections import EVERYBODY, Selection, chosen
 from grader.store.tables import Enrolment, Grade, Person, Total
 from grader.store.types import as_points
@@ -261,8 +262,7 @@ def list_cells(
     session: Session, *, assignment: str, enrolment_ids: Sequence[str]
 ) -> Iterator[CellLine]:
     """The grades of these students for an assignment."""
-    for start in range(0, len(enrolment_ids), 500):
-        some = enrolment_ids[start : start + 500]
+    for some in portions(enrolment_ids):
         statement = select(*_CELL).where(
             _grades.enrolment_id.in_(some), _grades.assignment == assignment
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
@@ -13,6 +13,7 @@ from sqlalchemy import func, select
 from grader.store.attempts import Part
 from grader.store.database import Session
 from grader.store.lines import as_line
+from grader.store.portions import portions
 from grader.store.tables import Grade, Total
 from grader.store.upserts import insert_or_replace, insert_or_replace_from
 
@@ -68,7 +69,7 @@ def find_grades(session: Session, *, parts: Iterable[Part]) -> dict[Part, GradeL
     """The grades of these parts; those at which nothing was done yet are absent."""
     wanted = set(parts)
     found: dict[Part, GradeLine] = {}
-    for some in _portions(sorted({enrolment_id for enrolment_id, _, _ in wanted})):
+    for some in portions(sorted({enrolment_id for enrolment_id, _, _ in wanted})):
         statement = select(*_GRADE).where(
             Grade.enrolment_id.in_(some),
             Grade.assignment.in_({assignment for _, assignment, _ in wanted}),
@@ -77,12 +78,6 @@ def find_grades(session: Session, *, parts: Iterable[Part]) -> dict[Part, GradeL
         lines = (as_line(GradeLine, row) for row in session.execute(statement))
         found |= {each.part: each for each in lines if each.part in wanted}
     return found
-
-
-def _portions(ids: list[str]) -> Iterator[list[str]]:
-    """Ids in portions that fit into one statement."""
-    for start in range(0, len(ids), 500):
-        yield ids[start : start + 500]
 
 
 def list_grades_of(
@@ -113,11 +108,11 @@ def put_grades(session: Session, grades: Sequence[GradeLine]) -> None:
     )
     for assignment in sorted({each.assignment for each in grades}):
         students = {each.enrolment_id for each in grades if each.assignment == assignment}
-        for some in _portions(sorted(students)):
+        for some in portions(sorted(students)):
             _keep_totals(session, some, assignment)
 
 
-def _keep_totals(session: Session, enrolment_ids: list[str], assignment: str) -> None:
+def _keep_totals(session: Session, enrolment_ids: Sequence[str], assignment: str) -> None:
     owner: tuple[Any, ...] = (Grade.run_id, Grade.enrolment_id, Grade.assignment)
     sums = (
         select(*owner, func.coalesce(func.sum(Grade.points), 0), func.sum(Grade.pending))

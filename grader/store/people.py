@@ -12,6 +12,7 @@ from grader.errors import NotFound
 from grader.store.database import Session
 from grader.store.ids import new_id
 from grader.store.lines import as_line
+from grader.store.portions import portions
 from grader.store.tables import Person
 
 
@@ -81,8 +82,8 @@ def find_people(session: Session, *, logins: Iterable[str]) -> dict[str, PersonL
     """The people of these logins, by login."""
     wanted = list(logins)
     found: dict[str, PersonLine] = {}
-    for start in range(0, len(wanted), 500):
-        statement = select(*PERSON).where(Person.login.in_(wanted[start : start + 500]))
+    for some in portions(wanted):
+        statement = select(*PERSON).where(Person.login.in_(some))
         found |= {row.login: as_line(PersonLine, row) for row in session.execute(statement)}
     return found
 

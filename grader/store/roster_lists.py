@@ -10,10 +10,8 @@ from sqlalchemy import ColumnElement, func, or_, select
 
 from grader.domain.roles import Role
 from grader.store.database import Session
+from grader.store.portions import portions
 from grader.store.tables import Enrolment, Person
-
-# Databases bound how many values one statement takes.
-_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +96,11 @@ def find_called(session: Session, *, enrolment_ids: Iterable[str]) -> dict[str, 
     """Login and name of whoever these places belong to, also of those who left."""
     wanted = sorted(set(enrolment_ids))
     found: dict[str, tuple[str, str]] = {}
-    for start in range(0, len(wanted), _AT_ONCE):
+    for some in portions(wanted):
         statement = (
             select(Enrolment.id, Enrolment.login, Person.name)
             .join(Person, Person.id == Enrolment.person_id)
-            .where(Enrolment.id.in_(wanted[start : start + _AT_ONCE]))
+            .where(Enrolment.id.in_(some))
         )
         found |= {row.id: (row.login, row.name) for row in session.execute(statement)}
     return found

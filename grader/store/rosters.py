@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,10 +13,8 @@ from grader.store.courses import EnrolmentLine
 from grader.store.database import Session
 from grader.store.lines import as_line
 from grader.store.people import PERSON, PersonLine
+from grader.store.portions import portions
 from grader.store.tables import Enrolment, Person
-
-# Databases bound how many values one statement takes.
-_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +33,12 @@ def find_accounts(session: Session, *, run_id: str, logins: Iterable[str]) -> di
     """The accounts of these logins, by login; also those that have ended."""
     wanted = list(logins)
     found: dict[str, Account] = {}
-    for start in range(0, len(wanted), _AT_ONCE):
-        found |= _find_some(session, run_id, wanted[start : start + _AT_ONCE])
+    for some in portions(wanted):
+        found |= _find_some(session, run_id, some)
     return found
 
 
-def _find_some(session: Session, run_id: str, logins: list[str]) -> dict[str, Account]:
+def _find_some(session: Session, run_id: str, logins: Sequence[str]) -> dict[str, Account]:
     # Two plain queries by index: a join of both tables is slow where they have just grown.
     people = select(*PERSON, Person.ended_at).where(Person.login.in_(logins))
     found = [(as_line(PersonLine, row[:-1]), row[-1]) for row in session.execute(people)]

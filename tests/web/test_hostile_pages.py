@@ -129,21 +129,38 @@ class Elements(HTMLParser):
 
 
 LOOKED_AT = [
-    (path, "ada" if "ada" in may else "irene")
+    (path, login)
     for method, path, may in PAGES
-    if method == "GET" and path not in FILES
+    for login in ("ada", "irene")
+    if method == "GET" and path not in FILES and login in may
 ]
 
 
-@pytest.mark.parametrize(
-    ("path", "login"), [*LOOKED_AT, ("/attempts/{attempt}", "irene"), ("/", "irene")]
-)
+@pytest.mark.parametrize(("path", "login"), LOOKED_AT)
 def test_hostile_text_is_text(world: World, path: str, login: str) -> None:
-    attempts = world.read(question_path(f"{EXPLORATION}/3b") + "/attempts", "ada")
-    browser = Browser(world, login)
+    look_at(Browser(world, login), path.format(attempt=attempt_of(world, "ada")))
 
-    page = browser.client.get(path.format(attempt=attempts[0]["id"]), follow_redirects=True)
 
+@pytest.mark.parametrize("login", STUDENTS)
+def test_hostile_answers_are_text_to_whoever_reads_them(world: World, login: str) -> None:
+    irene = Browser(world, "irene")
+    attempt = attempt_of(world, login)
+
+    for path in (
+        f"/attempts/{attempt}",
+        f"/attempts/{attempt}/difference/{attempt}",
+        f"/courses/one/assignments/{EXPLORATION}/review/3b/{attempt}",
+    ):
+        look_at(irene, path)
+
+
+def attempt_of(world: World, login: str) -> str:
+    attempts = world.read(question_path(f"{EXPLORATION}/3b") + "/attempts", login)
+    return str(attempts[0]["id"])
+
+
+def look_at(browser: Browser, path: str) -> None:
+    page = browser.client.get(path, follow_redirects=True)
     assert page.status_code == 200
     seen = Elements()
     seen.feed(page.text)

@@ -194,6 +194,12 @@ def test_mathematics_ends_with_its_paragraph() -> None:
     assert 'class="math"' not in to_html("It costs $5 today.\n\nAnd $6 tomorrow.")
 
 
+def test_a_picture_from_elsewhere_is_a_link() -> None:
+    shown = to_html("![x](https://elsewhere.example/x.png) ![y](data:image/png;base64,AAAA)")
+    assert "<img" not in shown
+    assert '<a href="https://elsewhere.example/x.png">x</a>' in shown
+
+
 def test_a_part_that_is_graded_elsewhere_has_no_form(world: World) -> None:
     world.publish(shipped().assignments[SINGLE_HEAD])
 

@@ -13,8 +13,8 @@ from grader.web.access import (
     allows,
     place_with,
 )
-from grader.web.api import models as m
-from grader.web.api import views
+from grader.web.api import staff_models as m
+from grader.web.api import staff_views as views
 from grader.web.api.requests import IN_COURSE
 from grader.web.intake import StrictRoute
 from grader.web.paging import Cursor, Limit, decode_cursor, encode_cursor, link_next

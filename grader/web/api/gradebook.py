@@ -11,8 +11,8 @@ from grader.grading.gradebook import Gradebook, load_gradebook, read_order
 from grader.grading.gradebook_files import BYTE_ORDER_MARK, json_lines, to_csv
 from grader.store.selections import Selection, State
 from grader.web.access import Overseer, allows
-from grader.web.api import models as m
-from grader.web.api import views
+from grader.web.api import staff_models as m
+from grader.web.api import staff_views as views
 from grader.web.api.courses import Assignment
 from grader.web.api.requests import IN_COURSE
 from grader.web.gradebooks import Section, Sort, Text, read_spot, write_spot

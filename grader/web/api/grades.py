@@ -25,8 +25,8 @@ from grader.store.decisions import list_external_scores, list_overrides
 from grader.store.grades import find_grades
 from grader.store.publications import list_extensions
 from grader.web.access import Decider, Overseer, allows
-from grader.web.api import models as m
-from grader.web.api import views
+from grader.web.api import staff_models as m
+from grader.web.api import staff_views as views
 from grader.web.api.courses import Assignment, Question
 from grader.web.api.requests import (
     IN_COURSE,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends
 from pydantic import Field
 
-from grader.accounts.callers import Caller, enter
+from grader.accounts.callers import Caller, enter_as
 from grader.domain.roles import Role, Scope
 from grader.errors import (
     AnswerRefused,
@@ -62,7 +62,7 @@ def judge_answer(
     """Judge an answer for any variant; nothing is stored."""
     assignment, _, question = body.question.partition("/")
     with service.database.read() as session:
-        enter(session, caller, run_id=body.course).need(Role.ASSISTANT)
+        enter_as(session, caller, Role.ASSISTANT, run_id=body.course)
         return judge_once(
             session,
             service.desk,

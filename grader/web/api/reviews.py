@@ -21,8 +21,8 @@ from grader.web.access import (
     Reviewer,
     allows,
 )
-from grader.web.api import models as m
-from grader.web.api import views
+from grader.web.api import staff_models as m
+from grader.web.api import staff_views as views
 from grader.web.api.attempts import AttemptId
 from grader.web.api.courses import Assignment
 from grader.web.api.requests import (

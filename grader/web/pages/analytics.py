@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from grader.accounts.callers import enter
+from grader.accounts.callers import enter_as
 from grader.domain.fairness import Group
 from grader.domain.roles import Role
 from grader.domain.statistics import DUBIOUS_BELOW, FEWEST_STUDENTS
@@ -42,8 +42,7 @@ def show_analytics(
 ) -> Response:
     """How students did on an assignment: one row for each question, and when attempts came."""
     with service.database.read() as session:
-        place = enter(session, visitor.caller, run_id=course)
-        place.need(Role.ASSISTANT)
+        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         kept = analyse_assignment(session, service.desk, place, assignment=assignment, at=at)
     statistics = kept.value.statistics
     return render(
@@ -73,8 +72,7 @@ def show_question_analytics(
 ) -> Response:
     """How students did on one question: figures, wrong answers, and whether draws are fair."""
     with service.database.read() as session:
-        place = enter(session, visitor.caller, run_id=course)
-        place.need(Role.ASSISTANT)
+        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         found = analyse_question(
             session, service.desk, place, assignment=assignment, question=question, at=at
         )
@@ -138,8 +136,7 @@ def show_attempts_behind(
     )
     after = decode_cursor(cursor, str, str)
     with service.database.read() as session:
-        place = enter(session, visitor.caller, run_id=course)
-        place.need(Role.ASSISTANT)
+        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         page = list_behind(
             session,
             service.desk,

@@ -22,7 +22,7 @@ from grader.web.pages.forms import Sent, SentDep, fill_form, read_answer_in
 from grader.web.pages.given import list_arrays, write_snippets
 from grader.web.pages.here import QUESTION, Here, HereDep, Seen
 from grader.web.pages.pictures import draw_pictures
-from grader.web.pages.rendering import PageRoute, render
+from grader.web.pages.rendering import PageRoute, render, wants_part
 from grader.web.problem_model import Problem
 from grader.web.problems import problem_of
 
@@ -132,14 +132,14 @@ def _question_page(
     question = views.question_read(seen.shown, course=here.course, at=here.at)
     return render(
         request,
-        "parts/answered.html" if request.headers.get("HX-Request") == "true" else "question.html",
+        "parts/answered.html" if wants_part(request) else "question.html",
         # A part of a page is only put in where the status says that all is well.
         status=200,
         question_path=request.url.path,
         visitor=here.visitor,
         question=question,
         assignment=views.assignment_summary(seen.shown.assignment, at=here.at),
-        arrays=list_arrays(seen.shown),
+        arrays=list_arrays(question.given),
         snippets=write_snippets(here, question),
         attempts=seen.attempts,
         draft=seen.draft,

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import Place
+from grader.accounts.callers import Place, enter_as
 from grader.domain.roles import Role
 from grader.errors import Fault, MalformedRequest, Refused
 from grader.grading.dates import read_local
@@ -22,7 +22,6 @@ from grader.store.database import Session
 from grader.web.access import CourseId
 from grader.web.api.courses import Assignment
 from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render
-from grader.web.pages.roster import enter_as
 from grader.web.pages.typed import Typed
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
@@ -63,7 +62,7 @@ async def give_extension(
     """Give an extension instead of an earlier one, or take one back."""
 
     def give(session: Session) -> str:
-        place = enter_as(session, visitor, course, Role.INSTRUCTOR)
+        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         published = service.desk.in_force(session, run_id=course, assignment=assignment)
         member = _find_student(session, course, form.get("student", ""))
         due_at, extra = None, 0
@@ -132,7 +131,7 @@ def _page(
     given: str = "",
 ) -> Response:
     with service.database.read() as session:
-        place = enter_as(session, visitor, course, Role.ASSISTANT)
+        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         found = load_extensions(session, service.desk, place, assignment=assignment)
         students = list_members(session, run_id=course, limit=_FEW_STUDENTS + 1)
     return render(

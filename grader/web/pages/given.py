@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -52,10 +53,10 @@ class GivenArray:
         return text.getvalue()
 
 
-def list_arrays(shown: Shown) -> list[GivenArray]:
-    """The given arrays that are matrices or vectors."""
+def list_arrays(given: Mapping[str, Any]) -> list[GivenArray]:
+    """What is given and is a matrix or a vector."""
     arrays = []
-    for name, value in _given(shown).items():
+    for name, value in given.items():
         if isinstance(value, list):
             is_vector = not isinstance(value[0], list)
             arrays.append(GivenArray(name, [value] if is_vector else value, is_vector))
@@ -84,7 +85,7 @@ async def download_given(
 
 def _write(shown: Shown, name: str, kind: str) -> str | bytes:
     given = _given(shown)
-    arrays = {each.name: each for each in list_arrays(shown)}
+    arrays = {each.name: each for each in list_arrays(given)}
     match name, kind:
         case _, "json" if name == _ALL:
             return orjson.dumps(given, option=orjson.OPT_INDENT_2)

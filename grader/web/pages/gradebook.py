@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from grader.accounts.callers import Place, enter
+from grader.accounts.callers import enter_as
 from grader.domain.roles import Role
 from grader.grading.gradebook import load_gradebook
 from grader.grading.spread import load_spread
 from grader.grading.summary import load_summary
-from grader.store.database import Session
 from grader.store.totals import list_sections
 from grader.web.access import CourseId
 from grader.web.api.courses import Assignment
@@ -17,7 +16,7 @@ from grader.web.api.grades import Student
 from grader.web.gradebooks import Section, Sort, Text
 from grader.web.pages.gradebook_parts import STATES, draw_histogram, make_heads, make_lines
 from grader.web.pages.gradebook_ways import make_ways, read_asked
-from grader.web.pages.rendering import PageRoute, Visitor, VisitorDep, render
+from grader.web.pages.rendering import PageRoute, VisitorDep, render
 from grader.web.paging import Cursor
 from grader.web.service import ServiceDep
 
@@ -26,12 +25,6 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 _ASSIGNMENT = "/courses/{course}/assignments/{assignment}"
 #: So many students are on a page.
 PAGE = 50
-
-
-def _enter(session: Session, visitor: Visitor, course: str) -> Place:
-    place = enter(session, visitor.caller, run_id=course)
-    place.need(Role.ASSISTANT)
-    return place
 
 
 @router.get(_ASSIGNMENT + "/grades")
@@ -50,7 +43,7 @@ def show_grades(
     """Students × questions, a page at a time; every number leads to the attempts behind it."""
     asked = read_asked(q, section, state, sort, cursor)
     with service.database.read() as session:
-        place = _enter(session, visitor, course)
+        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         book = load_gradebook(
             session, service.desk, run_id=course, assignment=assignment,
             selection=asked.selection, order=asked.order, spot=asked.spot, limit=PAGE,
@@ -78,7 +71,7 @@ def show_summary(
 ) -> Response:
     """All questions of one student, more time that was given, and what staff decided."""
     with service.database.read() as session:
-        place = _enter(session, visitor, course)
+        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         summary = load_summary(
             session, service.desk, run_id=course, assignment=assignment, student=student
         )

@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from grader.accounts.callers import Place, enter
+from grader.accounts.callers import enter_as
 from grader.domain.roles import Role
 from grader.errors import Fault, MalformedRequest
 from grader.grading.attempts import list_attempts
@@ -17,22 +17,16 @@ from grader.store.database import Session
 from grader.store.decisions import list_external_scores, list_overrides
 from grader.store.grades import find_grades
 from grader.web.access import CourseId
-from grader.web.api import views
+from grader.web.api import staff_views as views
 from grader.web.api.courses import Assignment, Question
 from grader.web.api.grades import Student
-from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render
+from grader.web.pages.rendering import FormDep, PageRoute, VisitorDep, render
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _ASSIGNMENT = "/courses/{course}/assignments/{assignment}"
 _STUDENT = _ASSIGNMENT + "/questions/{question}/students/{student}"
-
-
-def _enter(session: Session, visitor: Visitor, course: str, role: Role = Role.ASSISTANT) -> Place:
-    place = enter(session, visitor.caller, run_id=course)
-    place.need(role)
-    return place
 
 
 @router.get(_STUDENT)
@@ -48,7 +42,7 @@ def show_student(
 ) -> Response:
     """A student's attempts at a question, the grade, its history, and a form to override it."""
     with service.database.read() as session:
-        place = _enter(session, visitor, course)
+        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         member = get_member(session, run_id=course, login=student)
         attempts = list_attempts(
             session,
@@ -100,7 +94,7 @@ async def override_score(
     points = _read_points(form.get("points", ""))
 
     def change(session: Session) -> None:
-        place = _enter(session, visitor, course, Role.INSTRUCTOR)
+        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         override(
             session,
             service.desk,

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import enter
+from grader.accounts.callers import enter, enter_as
 from grader.domain.roles import Role
 from grader.errors import Refused
 from grader.grading.integrity import Checking, start_check
@@ -21,7 +21,7 @@ from grader.store.integrity import CheckLine
 from grader.web.access import CourseId
 from grader.web.api.courses import Assignment
 from grader.web.pages.chances import say_apart, say_for_any, say_for_one
-from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render
+from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render, wants_part
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -72,7 +72,7 @@ def show_progress(
     with service.database.read() as session:
         place = enter(session, visitor.caller, run_id=course)
         results = load_results(session, service.desk, place, assignment=assignment, at=at)
-    if request.headers.get("HX-Request") != "true":
+    if not wants_part(request):
         # Whoever comes here by the address wants the page that it is a part of.
         return RedirectResponse(request.url.path.removesuffix("/progress"), status_code=303)
     page = render(
@@ -131,7 +131,7 @@ def _work(service: Service, check: CheckLine, should_end: Any) -> None:
 
 def _refuse_others(service: Service, visitor: Visitor, course: str) -> None:
     with service.database.read() as session:
-        enter(session, visitor.caller, run_id=course).need(Role.INSTRUCTOR)
+        enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
 
 
 def _is_running(service: Service, visitor: Visitor, course: str, assignment: str, at: Any) -> bool:

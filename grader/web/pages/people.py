@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import Place
+from grader.accounts.callers import enter_as
 from grader.accounts.links import make_link_for
 from grader.accounts.members import change_member
 from grader.accounts.rosters import leave
@@ -23,7 +23,7 @@ from grader.store.roster_lists import find_joined
 from grader.web.access import CourseId
 from grader.web.api.grades import Student
 from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render
-from grader.web.pages.roster import enter_as, person_path, read_role
+from grader.web.pages.roster import person_path, read_role
 from grader.web.pages.typed import Typed
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
@@ -70,7 +70,7 @@ async def change_person(
     """Give somebody another role or section, or note that somebody left."""
 
     def change(session: Session) -> str:
-        place = enter_as(session, visitor, course, Role.INSTRUCTOR)
+        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         member = get_member(session, run_id=course, login=student)
         if form.get("action") == "leave":
             leave(session, place, member, at=at, by=visitor.caller.id)
@@ -103,7 +103,7 @@ async def make_link(
     """Make a link with which somebody signs in once; this page alone shows it."""
 
     def make(session: Session) -> str:
-        place = enter_as(session, visitor, course, Role.INSTRUCTOR)
+        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         member = get_member(session, run_id=course, login=student)
         return make_link_for(session, place, member, at=at)
 
@@ -131,7 +131,7 @@ def _page(
 ) -> Response:
     typed = typed or Typed()
     with service.database.read() as session:
-        place: Place = enter_as(session, visitor, course, Role.ASSISTANT)
+        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         member = get_member(session, run_id=course, login=student)
         joined_at = find_joined(session, enrolment_id=member.enrolment.id)
         work = [

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from grader.domain.roles import Role
 from grader.drawing.facts import summarise
 from grader.drawing.svg import draw_inline
 from grader.drawing.tables import Table, tabulate
 from grader.grading.attempts import Found
 from grader.grading.picturing import picture_attempt
 from grader.grading.reports import AttemptReport
-from grader.store.courses import EnrolmentLine
 from grader.store.database import Session
 from grader.web.service import Service
 
@@ -34,9 +32,8 @@ def draw_pictures(
     """The pictures of an attempt, where the result may be seen."""
     if report.score is None or not report.feedback:
         return []
-    owner = EnrolmentLine(found.attempt.enrolment_id, found.attempt.run_id, "", Role.STUDENT, "")
     pictures = picture_attempt(
-        session, service.desk, found.published, owner, found.attempt, found.judgement
+        session, service.desk, found.published, found.attempt, found.judgement
     )
     return [
         # What is drawn is made of numbers and of escaped text.

@@ -8,17 +8,21 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
+from grader.reading.answer import DIGEST
+
 # Mathematics is taken out before Markdown sees it, because both use _ and * for themselves.
 # It may go over the end of a line, but not over that of a paragraph.
 _MATH = re.compile(r"\$\$(?P<display>[^$]+)\$\$|\$(?P<inline>(?:[^$\n]|\n(?!\s*\n))+)\$")
 # An uploaded file is named by its digest, and has its own link beside the text.
-_ATTACHED = re.compile(r"\[([^\]\n]*)\]\(sha256:[0-9a-f]{64}\)")
+_ATTACHED = re.compile(rf"\[([^\]\n]*)\]\({DIGEST.pattern}\)")
 _PLACE = re.compile(r"\ue000(\d+)\ue001")
 
 
 @cache
 def _markdown() -> MarkdownIt:
-    return MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table")
+    # A picture would tell its server who reads the text, and when; it becomes a link instead.
+    plain = MarkdownIt("commonmark", {"html": False, "linkify": False})
+    return plain.enable("table").disable("image")
 
 
 def to_html(text: str) -> Markup:

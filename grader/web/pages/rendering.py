@@ -121,13 +121,18 @@ def show_error(request: Request, error: KeysetError) -> HTMLResponse:
     return page
 
 
+def wants_part(request: Request) -> bool:
+    """Whether htmx asks, which puts a part of a page in its place."""
+    return request.headers.get("HX-Request") == "true"
+
+
 def render(request: Request, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
     """A page, or a part of one where only that is asked for."""
     page = _environment().get_template(template)
     text = page.render(
         now=received_at(request),
         path=request.url.path,
-        is_part=request.headers.get("HX-Request") == "true",
+        is_part=wants_part(request),
         **context,
     )
     return HTMLResponse(text, status_code=status)

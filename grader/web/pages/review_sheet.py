@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from grader.accounts.callers import Place, enter
+from grader.accounts.callers import Place, enter_as
 from grader.domain.roles import Role
 from grader.errors import NotFound, Refused
 from grader.feedback.given import given_values
@@ -25,14 +25,16 @@ from grader.grading.review_queue import (
 )
 from grader.grading.review_saving import load_parts
 from grader.grading.reviewing import review_version
-from grader.grading.uploading import DIGEST
+from grader.grading.uploading import list_files
+from grader.reading.answer import DIGEST
 from grader.rubric.catalog import Rubric
 from grader.store.claims import ClaimLine
-from grader.store.courses import EnrolmentLine, Member, find_member
+from grader.store.courses import Member, find_member
 from grader.store.database import Session
 from grader.store.decisions import list_comments
 from grader.store.people import find_names
-from grader.store.uploads import UploadLine, find_uploads
+from grader.store.uploads import UploadLine
+from grader.web.pages.given import GivenArray, list_arrays
 from grader.web.pages.pictures import Drawn, draw_pictures
 from grader.web.pages.rendering import Visitor
 from grader.web.pages.review_forms import PartForm, part_forms
@@ -105,17 +107,14 @@ class Sheet:
         return {name: each for name, each in self.given.items() if not isinstance(each, list)}
 
     @property
-    def arrays(self) -> list[tuple[str, list[list[float]]]]:
-        """The given arrays, as rows."""
-        lists = [(name, each) for name, each in self.given.items() if isinstance(each, list)]
-        return [(name, each if isinstance(each[0], list) else [each]) for name, each in lists]
+    def arrays(self) -> list[GivenArray]:
+        """The given arrays."""
+        return list_arrays(self.given)
 
 
 def enter_as_reviewer(session: Session, visitor: Visitor, course: str) -> Place:
     """The visitor in a course run, as an assistant or an instructor."""
-    place = enter(session, visitor.caller, run_id=course)
-    place.need(Role.ASSISTANT)
-    return place
+    return enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
 
 
 def find_place(
@@ -151,8 +150,7 @@ def load_sheet(
         raise Refused("Nothing in this attempt waits for a person.", code="review.not_needed")
     rubric = found.published.rubric(where.question)
     report = report_attempt(session, desk, found, at=at)
-    owner = _owner(found)
-    variant = desk.variants(session, [(owner, rubric)], at=at, keep=False)[owner.id, rubric.id]
+    variant = desk.variant_answered(session, found.attempt, rubric)
     return Sheet(
         where=where,
         place=place,
@@ -163,7 +161,9 @@ def load_sheet(
         report=report,
         pictures=draw_pictures(session, service, found, report),
         given=given_values(rubric.scope, variant, rubric.form.given),
-        files=_files(session, found),
+        files=list_files(
+            session, enrolment_id=found.attempt.enrolment_id, answer=found.attempt.answer
+        ),
         forms=part_forms(
             parts,
             comments={each.criterion: _comments(session, where, each.criterion) for each in parts},
@@ -173,19 +173,6 @@ def load_sheet(
         reviewers=_reviewers(session, parts),
         student=_student(session, service, place, queue, found, at=at),
     )
-
-
-def _owner(found: Found) -> EnrolmentLine:
-    attempt = found.attempt
-    return EnrolmentLine(attempt.enrolment_id, attempt.run_id, "", Role.STUDENT, "")
-
-
-def _files(session: Session, found: Found) -> list[UploadLine]:
-    """The files that belong to an answer, by when they came."""
-    texts = [each for each in found.attempt.answer.values() if isinstance(each, str)]
-    digests = {digest for text in texts for digest in DIGEST.findall(text)}
-    files = find_uploads(session, enrolment_id=found.attempt.enrolment_id, digests=digests)
-    return sorted(files.values(), key=lambda each: each.id)
 
 
 def _comments(session: Session, where: Where, criterion: str) -> list[str]:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -21,7 +21,7 @@ from grader.store.database import Session
 from grader.web.access import CourseId
 from grader.web.api.attempts import AttemptId
 from grader.web.api.courses import Assignment, Question
-from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render
+from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render, wants_part
 from grader.web.pages.review_forms import read_decisions
 from grader.web.pages.review_sheet import (
     Saved,
@@ -44,6 +44,16 @@ _ATTEMPT = _REVIEW + "/{question}/{attempt_id}"
 
 #: An attempt that somebody comes from.
 From = Annotated[str | None, Query(max_length=64)]
+
+
+def _read_where(
+    course: CourseId, assignment: Assignment, question: Question, attempt_id: AttemptId
+) -> Where:
+    """The attempt that an address leads to."""
+    return Where(course, assignment, question, attempt_id)
+
+
+WhereDep = Annotated[Where, Depends(_read_where)]
 
 
 @router.get(_REVIEW)
@@ -151,17 +161,13 @@ def _say_end(
 @router.get(_ATTEMPT)
 async def show_attempt_to_review(
     request: Request,
-    course: CourseId,
-    assignment: Assignment,
-    question: Question,
-    attempt_id: AttemptId,
+    where: WhereDep,
     visitor: VisitorDep,
     service: ServiceDep,
     at: ReceivedAt,
     saved: From = None,
 ) -> Response:
     """An attempt on the desk; whoever opens it holds it."""
-    where = Where(course, assignment, question, attempt_id)
 
     def look() -> tuple[Sheet, Saved | None]:
         with service.database.read() as session:
@@ -176,24 +182,20 @@ async def show_attempt_to_review(
 @router.post(_ATTEMPT)
 async def save_review(
     request: Request,
-    course: CourseId,
-    assignment: Assignment,
-    question: Question,
-    attempt_id: AttemptId,
+    where: WhereDep,
     visitor: VisitorDep,
     form: FormDep,
     service: ServiceDep,
     at: ReceivedAt,
 ) -> Response:
     """Save a review and go on to the next; what cannot be saved stays in the form."""
-    where = Where(course, assignment, question, attempt_id)
 
     def save(session: Session) -> None:
         place, _ = find_place(session, service, visitor, where)
-        parts = load_parts(session, service.desk, place, attempt_id)
+        parts = load_parts(session, service.desk, place, where.attempt_id)
         decisions = read_decisions(form, parts)
         save_reviews(
-            session, service.desk, place, attempt_id=attempt_id, decisions=decisions, at=at
+            session, service.desk, place, attempt_id=where.attempt_id, decisions=decisions, at=at
         )
 
     try:
@@ -203,8 +205,8 @@ async def save_review(
         return await run_in_threadpool(
             _say_unsaved, request, visitor, service, where, form, problem, at=at
         )
-    goal = f"{where.queue_path}?{urlencode({'after': attempt_id, 'saved': attempt_id})}"
-    if request.headers.get("HX-Request") == "true":
+    goal = f"{where.queue_path}?{urlencode({'after': where.attempt_id, 'saved': where.attempt_id})}"
+    if wants_part(request):
         # Only now does the page go on, because only now is it certain.
         return Response(media_type="text/html", headers={"HX-Redirect": goal})
     return RedirectResponse(goal, status_code=303)
@@ -231,24 +233,20 @@ def _say_unsaved(
 @router.post(_ATTEMPT + "/claim")
 async def keep_claim(
     request: Request,
-    course: CourseId,
-    assignment: Assignment,
-    question: Question,
-    attempt_id: AttemptId,
+    where: WhereDep,
     visitor: VisitorDep,
     form: FormDep,
     service: ServiceDep,
     at: ReceivedAt,
 ) -> Response:
     """Hold the attempt for some minutes more, or let go of it: a part of the page."""
-    where = Where(course, assignment, question, attempt_id)
     held: ClaimLine | None = None
     name = ""
     if form.get("action") == "leave":
 
         def leave(session: Session) -> None:
-            place = enter_as_reviewer(session, visitor, course)
-            release(session, place, attempt_id=attempt_id)
+            place = enter_as_reviewer(session, visitor, where.course)
+            release(session, place, attempt_id=where.attempt_id)
 
         await service.writer.run(leave)
     else:
@@ -279,10 +277,9 @@ def _sheet_page(
     saved: Saved | None = None,
     problem: Problem | None = None,
 ) -> Response:
-    is_part = request.headers.get("HX-Request") == "true"
     return render(
         request,
-        "parts/review_form.html" if is_part else "review_attempt.html",
+        "parts/review_form.html" if wants_part(request) else "review_attempt.html",
         status=problem.status if problem else 200,
         visitor=visitor,
         sheet=sheet,

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import Place, enter
+from grader.accounts.callers import enter_as
 from grader.accounts.members import add_member
 from grader.accounts.roster_plans import RosterChange
 from grader.domain.roles import Role
@@ -38,13 +38,6 @@ _DONE = {
 _Text = Annotated[str, Query(max_length=200)]
 
 
-def enter_as(session: Session, visitor: Visitor, course: str, role: Role) -> Place:
-    """The visitor in a course, who must have this role."""
-    place = enter(session, visitor.caller, run_id=course)
-    place.need(role)
-    return place
-
-
 def read_role(text: str) -> Role | None:
     """The role of this name; None for anything else."""
     return Role(text) if text in set(Role) else None
@@ -70,7 +63,7 @@ def show_roster(
     after = decode_cursor(cursor, str)
     wanted = _read_wanted(q, role, section)
     with service.database.read() as session:
-        place = enter_as(session, visitor, course, Role.ASSISTANT)
+        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         entries = list_roster(
             session,
             run_id=course,
@@ -135,7 +128,7 @@ async def add_one(
     def add(session: Session) -> RosterChange:
         return add_member(
             session,
-            enter_as(session, visitor, course, Role.INSTRUCTOR),
+            enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course),
             login=form.get("login", ""),
             name=form.get("name", ""),
             email=form.get("email", ""),
@@ -156,7 +149,7 @@ def _adding_page(
     request: Request, visitor: Visitor, service: Service, course: str, typed: Typed
 ) -> Response:
     with service.database.read() as session:
-        place = enter_as(session, visitor, course, Role.INSTRUCTOR)
+        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
     return render(
         request,
         "roster_add.html",

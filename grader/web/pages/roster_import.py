@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
+from grader.accounts.callers import enter_as
 from grader.accounts.roster_plans import Kind, RosterPlan, plan_roster
 from grader.accounts.rosters import apply_seen, decode_roster, read_roster
 from grader.domain.roles import Role
@@ -14,7 +15,6 @@ from grader.store.database import Session
 from grader.web.access import CourseId
 from grader.web.pages.forms import Sent, SentDep
 from grader.web.pages.rendering import PageRoute, Visitor, VisitorDep, render
-from grader.web.pages.roster import enter_as
 from grader.web.pages.typed import Typed
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
@@ -59,7 +59,7 @@ async def import_roster(
         return await run_in_threadpool(_preview, request, visitor, service, course, sent)
 
     def apply(session: Session) -> None:
-        place = enter_as(session, visitor, course, Role.INSTRUCTOR)
+        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         plan = apply_seen(
             session,
             place,
@@ -102,7 +102,7 @@ def _preview(
     """What a roster would change, or what is wrong with it."""
     fields = dict(sent.fields)
     with service.database.read() as session:
-        place = enter_as(session, visitor, course, Role.INSTRUCTOR)
+        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         try:
             if "file" in sent.files:
                 fields["csv"] = decode_roster(sent.files["file"][1])
@@ -133,7 +133,7 @@ def _form_page(
     request: Request, visitor: Visitor, service: Service, course: str, typed: Typed
 ) -> Response:
     with service.database.read() as session:
-        place = enter_as(session, visitor, course, Role.INSTRUCTOR)
+        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
     return render(
         request,
         "roster_import.html",

@@ -9,7 +9,7 @@ from anyio import CapacityLimiter
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import Place
+from grader.accounts.callers import Place, enter_as
 from grader.domain.roles import Role
 from grader.errors import NotFound
 from grader.grading.desk import Published
@@ -25,8 +25,7 @@ from grader.rubric.catalog import Rubric
 from grader.rubric.differences import Kind, compare_texts
 from grader.web.access import CourseId
 from grader.web.api.courses import Assignment, Question
-from grader.web.pages.rendering import PageRoute, Visitor, VisitorDep, render
-from grader.web.pages.roster import enter_as
+from grader.web.pages.rendering import PageRoute, Visitor, VisitorDep, render, wants_part
 from grader.web.pages.rubric_words import list_claims, list_examples, list_signs
 from grader.web.pages.yaml_lines import mark_lines
 from grader.web.service import Service, ServiceDep
@@ -43,7 +42,7 @@ def _look(
 ) -> tuple[Place, Published, History]:
     """Where the visitor is, what is in force there, and what was published before."""
     with service.database.read() as session:
-        place = enter_as(session, visitor, course, Role.ASSISTANT)
+        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         published = service.desk.in_force(session, run_id=course, assignment=assignment)
         history = load_history(session, run_id=course, assignment=assignment)
     return place, published, history
@@ -125,11 +124,10 @@ async def show_examples(
     trial = await anyio.to_thread.run_sync(
         try_rubric, service.desk, rubric, limiter=_one_at_a_time(request)
     )
-    is_part = request.headers.get("HX-Request") == "true"
     part = "parts/examples_short.html" if short else "parts/examples.html"
     return render(
         request,
-        part if is_part else "rubric_examples.html",
+        part if wants_part(request) else "rubric_examples.html",
         visitor=visitor,
         place=place,
         published=published,

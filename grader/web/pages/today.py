@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from grader.accounts.callers import enter
+from grader.accounts.callers import enter, enter_as
 from grader.domain.roles import Role
 from grader.grading.today import DUE_WITHIN, STUCK_AFTER, find_dubious, look_at_today
 from grader.web.access import CourseId
@@ -44,8 +44,7 @@ def show_dubious_questions(
 ) -> Response:
     """Dubious questions, which take seconds to find where there are many attempts."""
     with service.database.read() as session:
-        place = enter(session, visitor.caller, run_id=course)
-        place.need(Role.ASSISTANT)
+        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         dubious = find_dubious(session, service.desk, place, at=at)
     return render(
         request,

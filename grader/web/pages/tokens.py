@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import Place, enter
+from grader.accounts.callers import Place, enter_as
 from grader.accounts.people import is_plain
 from grader.accounts.tokens import (
     MOST_DAYS,
@@ -149,12 +149,6 @@ def _own_page(
 # Of a course
 
 
-def _enter(session: Session, visitor: Visitor, course: str) -> Place:
-    place = enter(session, visitor.caller, run_id=course)
-    place.need(Role.INSTRUCTOR)
-    return place
-
-
 @router.get(_COURSE)
 def show_course_tokens(
     request: Request, course: CourseId, visitor: VisitorDep, service: ServiceDep, at: ReceivedAt
@@ -175,7 +169,7 @@ async def make_for_course(
     """Make a token for a service of a course; this page alone shows it."""
 
     def make(session: Session) -> NewToken:
-        place = _enter(session, visitor, course)
+        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         asked = read_asked(form)
         return make_service_token(
             session, place, label=asked.label, scopes=asked.scopes, days=asked.days, at=at
@@ -205,7 +199,10 @@ async def revoke_for_course(
     """Revoke a token of a course; from now on it is refused."""
     await service.writer.run(
         lambda session: revoke_service_token(
-            session, _enter(session, visitor, course), token_id=token_id, at=at
+            session,
+            enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course),
+            token_id=token_id,
+            at=at,
         )
     )
     return RedirectResponse(_COURSE.format(course=course), status_code=303)
@@ -222,7 +219,7 @@ def _course_page(
     made: NewToken | None = None,
 ) -> Response:
     with service.database.read() as session:
-        place = _enter(session, visitor, course)
+        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         tokens = list_tokens(session, run_id=course)
     return _page(
         request, visitor, service, tokens, _SERVICE_SCOPES, at=at, typed=typed, made=made,

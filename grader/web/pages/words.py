@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from markupsafe import Markup
 
 from grader.domain.policies import Phase
+from grader.domain.verdicts import Reason
 from grader.grading.showing import State
 
 _STATES = {
@@ -49,8 +50,10 @@ def say_phase(phase: Phase) -> str:
     return _PHASES[phase]
 
 
-def say_outcome(outcome: str) -> str:
-    """How a criterion came out."""
+def say_outcome(outcome: str, reason: str | None = None) -> str:
+    """How a criterion came out; what was not sent waits for nobody."""
+    if reason == Reason.NOT_SENT:
+        return "not sent yet"
     return _OUTCOMES.get(outcome, outcome)
 
 

@@ -1,0 +1,120 @@
+"""What students are shown and send."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from grader.store.tables.base import (
+    Bytes,
+    Data,
+    Digest,
+    Id,
+    Name,
+    OfStudent,
+    Points,
+    Slug,
+    Table,
+    to_enrolment,
+)
+
+
+class Variant(OfStudent, Table):
+    """What was drawn for a student, as it was first shown; parts that share it have one."""
+
+    __tablename__ = "variants"
+    __table_args__ = (to_enrolment(),)
+
+    enrolment_id: Mapped[Id] = mapped_column(primary_key=True)
+    question: Mapped[Name] = mapped_column(primary_key=True)
+    revision: Mapped[int] = mapped_column(primary_key=True)
+    drawn: Mapped[Data]
+    shown_at: Mapped[datetime]
+
+
+class View(OfStudent, Table):
+    """When a student first saw a question."""
+
+    __tablename__ = "views"
+    __table_args__ = (to_enrolment(),)
+
+    enrolment_id: Mapped[Id] = mapped_column(primary_key=True)
+    assignment: Mapped[Slug] = mapped_column(primary_key=True)
+    question: Mapped[Slug] = mapped_column(primary_key=True)
+    first_at: Mapped[datetime]
+
+
+class Attempt(OfStudent, Table):
+    """An answer as it was sent, with the time at which it arrived."""
+
+    __tablename__ = "attempts"
+    __table_args__ = (
+        to_enrolment(),
+        # The last word on races: no two attempts bear one number.
+        UniqueConstraint("enrolment_id", "assignment", "question", "number"),
+        Index(None, "run_id", "assignment", "question"),
+        # What came in lately is counted without reading a single answer.
+        Index("ix_attempts_lately", "run_id", "assignment", "received_at", "enrolment_id"),
+    )
+
+    id: Mapped[Id] = mapped_column(primary_key=True)
+    assignment: Mapped[Slug]
+    question: Mapped[Slug]
+    number: Mapped[int]
+    answer: Mapped[Data]
+    answer_digest: Mapped[Digest]
+    publication_id: Mapped[Id] = mapped_column(ForeignKey("publications.id"))
+    uses_attempt_id: Mapped[Id | None] = mapped_column(ForeignKey("attempts.id"))
+    received_at: Mapped[datetime]
+    stored_at: Mapped[datetime]
+
+
+class Judgement(Table):
+    """How an attempt came out by one version of the rubric; the newest one holds."""
+
+    __tablename__ = "judgements"
+    __table_args__ = (UniqueConstraint("attempt_id", "number"), Index(None, "run_id"))
+
+    id: Mapped[Id] = mapped_column(primary_key=True)
+    run_id: Mapped[Slug] = mapped_column(ForeignKey("runs.id"))
+    attempt_id: Mapped[Id] = mapped_column(ForeignKey("attempts.id"))
+    number: Mapped[int]
+    rubric_version: Mapped[Digest] = mapped_column(ForeignKey("rubric_texts.version"))
+    verdicts: Mapped[Data]
+    misconceptions: Mapped[Data]
+    uses: Mapped[Slug | None]
+    awarded: Mapped[Points]
+    possible: Mapped[Points]
+    pending: Mapped[Points]
+    needs_person: Mapped[bool]
+    receipt: Mapped[Data]
+    judged_at: Mapped[datetime]
+
+
+class Draft(OfStudent, Table):
+    """What a student has written and not yet sent, as it was saved last."""
+
+    __tablename__ = "drafts"
+    __table_args__ = (to_enrolment(),)
+
+    enrolment_id: Mapped[Id] = mapped_column(primary_key=True)
+    assignment: Mapped[Slug] = mapped_column(primary_key=True)
+    question: Mapped[Slug] = mapped_column(primary_key=True)
+    fields: Mapped[Data]
+    saved_at: Mapped[datetime]
+
+
+class Upload(OfStudent, Table):
+    """A PDF that a student has sent, known to answers by the digest of its content."""
+
+    __tablename__ = "uploads"
+    __table_args__ = (to_enrolment(), UniqueConstraint("enrolment_id", "digest"))
+
+    id: Mapped[Id] = mapped_column(primary_key=True)
+    digest: Mapped[Digest]
+    name: Mapped[Name]
+    size: Mapped[int]
+    content: Mapped[Bytes]
+    at: Mapped[datetime]

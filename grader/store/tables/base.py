@@ -1,0 +1,54 @@
+"""What all tables have in common: the types of their columns and the names of constraints."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Any, ClassVar
+
+from sqlalchemy import (
+    ForeignKeyConstraint,
+    LargeBinary,
+    MetaData,
+    String,
+    Text,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from grader.store.types import Document, Hundredths, Moment
+
+Id = Annotated[str, mapped_column(String(40))]
+Slug = Annotated[str, mapped_column(String(64))]
+Digest = Annotated[str, mapped_column(String(80))]
+Name = Annotated[str, mapped_column(String(200))]
+Prose = Annotated[str, mapped_column(Text)]
+Points = Annotated[Decimal, mapped_column(Hundredths)]
+Data = Annotated[Any, mapped_column(Document)]
+Bytes = Annotated[bytes, mapped_column(LargeBinary)]
+
+
+class Table(DeclarativeBase):
+    """Base of all tables; constraints have names, so that migrations can speak of them."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map: ClassVar = {datetime: Moment, Decimal: Hundredths}
+
+
+class OfStudent:
+    """What belongs to one student of one course run."""
+
+    run_id: Mapped[Slug]
+    enrolment_id: Mapped[Id]
+
+
+def to_enrolment() -> ForeignKeyConstraint:
+    """The constraint that a student is one of the course run."""
+    return ForeignKeyConstraint(["run_id", "enrolment_id"], ["enrolments.run_id", "enrolments.id"])

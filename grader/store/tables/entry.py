@@ -1,0 +1,75 @@
+"""Ways in: tokens, links and browsers, and what was answered to whom."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from grader.store.tables.base import Data, Digest, Id, Name, Prose, Slug, Table
+
+
+class Token(Table):
+    """A token for programs: of a person, or of a service in one course run."""
+
+    __tablename__ = "tokens"
+    __table_args__ = (
+        Index(None, "person_id"),
+        Index(None, "run_id"),
+        CheckConstraint("(person_id IS NULL) <> (run_id IS NULL)", "has_one_owner"),
+    )
+
+    id: Mapped[Id] = mapped_column(primary_key=True)
+    digest: Mapped[Digest] = mapped_column(unique=True)
+    hint: Mapped[Slug]
+    label: Mapped[Name]
+    person_id: Mapped[Id | None] = mapped_column(ForeignKey("people.id"))
+    run_id: Mapped[Slug | None] = mapped_column(ForeignKey("runs.id"))
+    scopes: Mapped[Data]
+    by: Mapped[Id]
+    made_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+    revoked_at: Mapped[datetime | None]
+    used_at: Mapped[datetime | None]
+
+
+class SignInLink(Table):
+    """A link that signs a person in once."""
+
+    __tablename__ = "sign_in_links"
+    __table_args__ = (Index(None, "person_id"),)
+
+    digest: Mapped[Digest] = mapped_column(primary_key=True)
+    person_id: Mapped[Id] = mapped_column(ForeignKey("people.id"))
+    by: Mapped[Id]
+    made_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+    used_at: Mapped[datetime | None]
+
+
+class BrowserSession(Table):
+    """A browser that is signed in."""
+
+    __tablename__ = "browser_sessions"
+    __table_args__ = (Index(None, "person_id"),)
+
+    digest: Mapped[Digest] = mapped_column(primary_key=True)
+    person_id: Mapped[Id] = mapped_column(ForeignKey("people.id"))
+    made_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+    ended_at: Mapped[datetime | None]
+
+
+class IdempotencyKey(Table):
+    """What a request with this key was answered, so that sending it again changes nothing."""
+
+    __tablename__ = "idempotency_keys"
+    __table_args__ = (Index(None, "made_at"),)
+
+    caller: Mapped[Id] = mapped_column(primary_key=True)
+    key: Mapped[Name] = mapped_column(primary_key=True)
+    request_digest: Mapped[Digest]
+    status: Mapped[int]
+    body: Mapped[Prose]
+    made_at: Mapped[datetime]

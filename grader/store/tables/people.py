@@ -1,0 +1,74 @@
+"""Who there is: people, courses, their runs, and who takes part."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from grader.store.tables.base import Bytes, Id, Name, Slug, Table
+
+
+class Person(Table):
+    """Somebody who may sign in."""
+
+    __tablename__ = "people"
+
+    id: Mapped[Id] = mapped_column(primary_key=True)
+    login: Mapped[Name] = mapped_column(unique=True)
+    name: Mapped[Name]
+    email: Mapped[Name | None]
+    is_operator: Mapped[bool]
+    password_hash: Mapped[Name | None]
+    made_at: Mapped[datetime]
+    ended_at: Mapped[datetime | None]
+
+
+class Course(Table):
+    """What is taught, year after year."""
+
+    __tablename__ = "courses"
+
+    id: Mapped[Slug] = mapped_column(primary_key=True)
+    title: Mapped[Name]
+    made_at: Mapped[datetime]
+
+
+class Run(Table):
+    """A course as it is taught once; every draw of it comes from its secret."""
+
+    __tablename__ = "runs"
+
+    id: Mapped[Slug] = mapped_column(primary_key=True)
+    course_id: Mapped[Slug] = mapped_column(ForeignKey("courses.id"))
+    title: Mapped[Name]
+    time_zone: Mapped[Slug]
+    secret: Mapped[Bytes]
+    made_at: Mapped[datetime]
+
+
+class Enrolment(Table):
+    """A person's place in a course run; its id names the person's variants there."""
+
+    __tablename__ = "enrolments"
+    __table_args__ = (
+        UniqueConstraint("run_id", "person_id"),
+        # What belongs to an enrolment names the run, too, and can belong to no other.
+        UniqueConstraint("run_id", "id"),
+        Index(None, "person_id"),
+        # A page of the roster, or of one section of it, is read in order and no further.
+        Index(None, "run_id", "login"),
+        Index(None, "run_id", "section", "login"),
+        CheckConstraint("role IN ('student', 'assistant', 'instructor')", "role_is_known"),
+    )
+
+    id: Mapped[Id] = mapped_column(primary_key=True)
+    run_id: Mapped[Slug] = mapped_column(ForeignKey("runs.id"))
+    person_id: Mapped[Id] = mapped_column(ForeignKey("people.id"))
+    role: Mapped[Slug]
+    section: Mapped[Name]
+    joined_at: Mapped[datetime]
+    left_at: Mapped[datetime | None]
+    #: The person's, which never changes; it stands here, too, so that a run has an order.
+    login: Mapped[Name] = mapped_column(server_default=text("''"))

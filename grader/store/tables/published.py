@@ -1,0 +1,64 @@
+"""What is set: rubrics, publications, and extensions to them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKey, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from grader.store.tables.base import Digest, Id, OfStudent, Prose, Slug, Table, to_enrolment
+
+
+class RubricText(Table):
+    """A rubric file's whole text, known by its hash."""
+
+    __tablename__ = "rubric_texts"
+
+    version: Mapped[Digest] = mapped_column(primary_key=True)
+    text: Mapped[Prose]
+
+
+class Publication(Table):
+    """An assignment as it is in force in a course run, from this publication to the next."""
+
+    __tablename__ = "publications"
+    __table_args__ = (UniqueConstraint("run_id", "assignment", "number"),)
+
+    id: Mapped[Id] = mapped_column(primary_key=True)
+    run_id: Mapped[Slug] = mapped_column(ForeignKey("runs.id"))
+    assignment: Mapped[Slug]
+    number: Mapped[int]
+    form: Mapped[Prose]
+    opens_at: Mapped[datetime | None]
+    due_at: Mapped[datetime | None]
+    note: Mapped[Prose]
+    by: Mapped[Id]
+    published_at: Mapped[datetime]
+
+
+class PublicationPart(Table):
+    """A question of a publication, by the version of its rubric."""
+
+    __tablename__ = "publication_parts"
+
+    publication_id: Mapped[Id] = mapped_column(ForeignKey("publications.id"), primary_key=True)
+    question: Mapped[Slug] = mapped_column(primary_key=True)
+    position: Mapped[int]
+    version: Mapped[Digest] = mapped_column(ForeignKey("rubric_texts.version"))
+
+
+class Extension(OfStudent, Table):
+    """More time or more attempts for one student; the newest one holds."""
+
+    __tablename__ = "extensions"
+    __table_args__ = (to_enrolment(), UniqueConstraint("enrolment_id", "assignment", "number"))
+
+    id: Mapped[Id] = mapped_column(primary_key=True)
+    assignment: Mapped[Slug]
+    number: Mapped[int]
+    due_at: Mapped[datetime | None]
+    extra_attempts: Mapped[int]
+    reason: Mapped[Prose]
+    by: Mapped[Id]
+    at: Mapped[datetime]

@@ -1,0 +1,37 @@
+"""What others can check: the audit chain and the keys of receipts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKey, Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from grader.store.tables.base import Bytes, Data, Digest, Id, Name, Slug, Table
+
+
+class AuditEntry(Table):
+    """What staff and operators did, each entry bound to the one before by its hash."""
+
+    __tablename__ = "audit"
+    __table_args__ = (Index(None, "run_id"),)
+
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    at: Mapped[datetime]
+    by: Mapped[Id]
+    run_id: Mapped[Slug | None] = mapped_column(ForeignKey("runs.id"))
+    action: Mapped[Slug]
+    subject: Mapped[Name]
+    details: Mapped[Data]
+    previous: Mapped[Digest]
+    digest: Mapped[Digest] = mapped_column(unique=True)
+
+
+class SigningKey(Table):
+    """A key that receipts are signed with; the newest one signs."""
+
+    __tablename__ = "signing_keys"
+
+    id: Mapped[Id] = mapped_column(primary_key=True)
+    private: Mapped[Bytes]
+    made_at: Mapped[datetime]
