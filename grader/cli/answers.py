@@ -1,18 +1,14 @@
-"""An answer from a file, from standard input or from the command itself, read for a question."""
+"""An answer from a file, from standard input or from the command itself, as it was sent."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from grader.errors import AnswerRefused, FieldError, OperatorError
-from grader.formula.evaluate import Environment
-from grader.reading.answer import Answer, read_answer
-from grader.reading.fields import Field
 
 # What Python's reader of JSON says, in words for those who do not program.
 _PLAINER = {
@@ -96,14 +92,6 @@ def decode_sent(raw: bytes, *, source: str, is_earlier: bool = False) -> Sent:
     if isinstance(data, dict) and set(data) == {"answer"} and isinstance(data["answer"], dict):
         data = data["answer"]
     return replace(sent, data=data)
-
-
-def read_sent(sent: Sent, fields: Sequence[Field], variant: Environment) -> Answer:
-    """Read what was sent for a question's fields; raises `UnreadableAnswer`."""
-    try:
-        return read_answer(sent.data, fields, variant)
-    except AnswerRefused as refused:
-        raise UnreadableAnswer(refused.errors, sent=sent) from None
 
 
 class _Repeated(Exception):

@@ -29,6 +29,13 @@ from grader.reading.fields import ArrayField
 from grader.reading.formulas import evaluate_formula
 from grader.rubric.catalog import Rubric, load_rubric_text, shipped_folder
 
+EXAMPLES = """\
+[bold]Examples[/]
+  grader bench                                  everything, which takes minutes
+  grader bench --no-check --no-pages            the engine alone
+  grader bench --json > figures.json
+"""
+
 Array = NDArray[Any]
 
 _QUESTION = "self-attention-and-transformers", "c-i"

@@ -19,9 +19,9 @@ from grader.accounts.rosters import (
     plan_roster,
     read_roster,
 )
-from grader.cli.later import make_app
 from grader.cli.options import JsonOption, print_json
 from grader.cli.problems import Command
+from grader.cli.program import make_app
 from grader.cli.roster_preview import plan_as_data, print_plan
 from grader.cli.service import (
     OPERATOR,

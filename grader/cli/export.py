@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from grader.cli.service import RunArgument, get_run, make_desk, open_to_read
+from grader.cli.desk import make_desk
+from grader.cli.service import RunArgument, get_run, open_to_read
 from grader.errors import OperatorError
 from grader.grading.gradebook import Gradebook, load_gradebook
 from grader.grading.gradebook_files import as_data, csv_lines, json_lines

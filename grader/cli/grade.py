@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from grader.cli.answers import Sent, decode_sent, load_sent, read_sent
+from grader.cli.answers import Sent, UnreadableAnswer, decode_sent, load_sent
+from grader.cli.finding import find_rubric
 from grader.cli.options import (
     DEFAULT_STUDENT,
     JsonOption,
@@ -18,7 +20,6 @@ from grader.cli.options import (
     StudentOption,
     console,
     count_points,
-    find_rubric,
     print_json,
     show_points,
 )
@@ -30,12 +31,15 @@ from grader.engine.judge import Judge, Judgement
 from grader.engine.rows import Submission
 from grader.engine.streams import DEVELOPMENT_KEYS
 from grader.engine.variants import stack_variants
-from grader.errors import OperatorError
+from grader.errors import AnswerRefused, OperatorError
 from grader.feedback.plots import make_pictures
 from grader.feedback.receipt import Earlier, Receipt, list_verdicts
 from grader.feedback.report import Report, compose_report
 from grader.feedback.sentences import outcome_word
+from grader.formula.evaluate import Environment
 from grader.grading.bundles import EarlierPart, compose_bundle, write_bundle
+from grader.reading.answer import Answer, read_answer
+from grader.reading.fields import Field
 from grader.rubric.catalog import Rubric
 
 EXAMPLES = """\
@@ -190,12 +194,12 @@ def _read(
 ) -> Submission:
     variant = judge.variant(student)
     drawn = stack_variants([variant])
-    read = read_sent(sent, rubric.question.fields, drawn)
+    read = _read_sent(sent, rubric.question.fields, drawn)
     if rubric.question.uses is None:
         return Submission(variant, read)
     earlier = None
     if before is not None:
-        earlier = read_sent(before, rubric.question.uses.question.fields, drawn)
+        earlier = _read_sent(before, rubric.question.uses.question.fields, drawn)
     return Submission(variant, read, judge.used(variant, earlier))
 
 
@@ -250,3 +254,11 @@ def _used(rubric: Rubric, uses: str, *, has_earlier: bool) -> str:
             "because yours does not earn the points there that this part builds on."
         )
     return f"Tried with a reference answer to {earlier}; --uses FILE gives your own."
+
+
+def _read_sent(sent: Sent, fields: Sequence[Field], variant: Environment) -> Answer:
+    """Read what was sent for a question's fields; raises `UnreadableAnswer`."""
+    try:
+        return read_answer(sent.data, fields, variant)
+    except AnswerRefused as refused:
+        raise UnreadableAnswer(refused.errors, sent=sent) from None

@@ -9,9 +9,7 @@ from typing import Annotated
 import typer
 
 from grader import __version__
-from grader.cli import bench, check, grade, replay, schema, show
-from grader.cli.later import Program
-from grader.cli.problems import Command
+from grader.cli.program import Program
 
 _JOURNEY = """\
 [bold]Begin here[/]
@@ -39,13 +37,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("show", cls=Command, epilog=show.EXAMPLES)(show.show)
-app.command("grade", cls=Command, epilog=grade.EXAMPLES)(grade.grade)
-app.command("replay", cls=Command, epilog=replay.EXAMPLES)(replay.replay)
-app.command("check", cls=Command, epilog=check.EXAMPLES)(check.check)
-app.command("schema", cls=Command, epilog=schema.EXAMPLES)(schema.schema)
-app.command("bench", cls=Command)(bench.bench)
-# Those that need the database or the web are listed in grader/cli/later.py.
 
 
 def _say_version(wanted: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import sys
@@ -12,15 +11,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-
-from grader.errors import OperatorError
-from grader.rubric.catalog import (
-    Catalog,
-    Rubric,
-    load_assignment,
-    load_catalog,
-    shipped_folder,
-)
 
 DEFAULT_STUDENT = "ada"
 
@@ -55,42 +45,6 @@ JsonOption = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON
 console = Console(highlight=False)
 
 _PLAIN_LIST = re.compile(r"\[\n[^\[\]{}]*\]")
-
-
-def load(rubrics: Path | None) -> Catalog:
-    """The catalog of a folder, by default of the shipped rubrics."""
-    return load_catalog((rubrics or shipped_folder()).resolve())
-
-
-def find_rubric(wanted: str, rubrics: Path | None) -> Rubric:
-    """The question called `ASSIGNMENT/QUESTION`; only its own assignment need be in order."""
-    name, _, question = wanted.partition("/")
-    folder = (rubrics or shipped_folder()).resolve() / name
-    if name and question and (folder / "assignment.yaml").is_file():
-        found = load_assignment(folder).rubrics.get(question)
-        if found is not None:
-            return found
-    catalog = load(rubrics)
-    ids = {rubric.id: rubric for rubric in catalog.rubrics()}
-    if wanted in ids:
-        return ids[wanted]
-    if name in catalog.assignments:
-        known = ", ".join(catalog.assignments[name].rubrics)
-        raise OperatorError(
-            f"{name} has no question {question!r}; it has {known}."
-            if question
-            else f"{name} is an assignment; name a question of it as well: {name}/… with {known}."
-        )
-    raise OperatorError(
-        f"There is no question {wanted!r}.{_suggest(wanted, list(ids))} "
-        "`grader show` lists what there is."
-    )
-
-
-def _suggest(wanted: str, ids: list[str]) -> str:
-    ending = [each for each in ids if each.endswith(f"/{wanted}")]
-    close = ending or difflib.get_close_matches(wanted, ids, n=1)
-    return f" Did you mean {close[0]}?" if close else ""
 
 
 def show_points(points: Decimal) -> str:

@@ -13,13 +13,13 @@ import typer
 from rich.console import Console
 
 from grader.cli.checking import load_folder, run_checks
+from grader.cli.desk import make_desk
 from grader.cli.options import JsonOption, print_json
 from grader.cli.problems import ExitCode
 from grader.cli.service import (
     OPERATOR,
     RunArgument,
     get_run,
-    make_desk,
     now,
     open_to_write,
     say,

@@ -15,8 +15,6 @@ from rich.table import Table
 
 from grader.cli.options import console
 from grader.errors import OperatorError
-from grader.grading.desk import Desk
-from grader.grading.receipts import SigningKey
 from grader.settings import Settings, load_settings
 from grader.store.courses import RunLine, find_run, list_runs
 from grader.store.database import Database, Session, open_database
@@ -89,11 +87,6 @@ def base_url(settings: Settings) -> str:
         return settings.base_url.rstrip("/")
     host = "localhost" if settings.host in ("0.0.0.0", "::", "127.0.0.1") else settings.host
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
-
-
-def make_desk() -> Desk:
-    """A desk for commands; they sign nothing, so that its key is nobody's."""
-    return Desk(SigningKey.generate())
 
 
 def get_run(session: Session, run_id: str) -> RunLine:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from grader.cli import listing
 from grader.cli.arrays import describe_size, draw_array
+from grader.cli.finding import find_rubric, load
 from grader.cli.options import (
     DEFAULT_STUDENT,
     JsonOption,
@@ -20,8 +21,6 @@ from grader.cli.options import (
     StudentOption,
     console,
     count_points,
-    find_rubric,
-    load,
     print_json,
     show_points,
 )

@@ -15,9 +15,9 @@ from grader.accounts.tokens import (
     make_service_token,
     revoke_service_token,
 )
-from grader.cli.later import make_app
 from grader.cli.options import JsonOption, print_json
 from grader.cli.problems import Command
+from grader.cli.program import make_app
 from grader.cli.service import (
     OPERATOR,
     check_line,

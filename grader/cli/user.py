@@ -9,9 +9,9 @@ import typer
 
 from grader.accounts.people import change_person, end_person, get_by_login, make_person
 from grader.accounts.signing_in import LINK_LASTS, make_sign_in_link, set_password
-from grader.cli.later import make_app
 from grader.cli.options import JsonOption, print_json
 from grader.cli.problems import Command
+from grader.cli.program import make_app
 from grader.cli.service import (
     OPERATOR,
     LoginArgument,

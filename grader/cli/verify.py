@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
+from grader.cli.desk import make_desk
 from grader.cli.options import JsonOption, console, print_json
-from grader.cli.service import make_desk, open_to_read, say
+from grader.cli.service import open_to_read, say
 from grader.errors import OperatorError
 from grader.grading.verifying import (
     Checked,

@@ -83,7 +83,7 @@ def test_numbers_can_be_typed_into_a_grid(site: Site) -> None:
     with site.visit("bob") as page:
         page.goto(f"{QUESTIONS}/3b")
         page.get_by_role("button", name="Type into a grid").click()
-        expect(page.get_by_label("q, entry 0")).to_be_focused()
+        expect(page.get_by_label("q, entry 1")).to_be_focused()
 
         for number in range(7):
             page.keyboard.type(f"{number}.5")

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from grader.cli.program import COMMANDS, load_command
 from tests.cli.running import NOISY, STRETCHED, UNDERSTANDING, data_of, grade_inline, run
 from tests.support import shipped
 
@@ -20,12 +21,33 @@ QUESTIONS = [rubric.id for rubric in shipped().rubrics()]
 # Help
 
 
-@pytest.mark.parametrize("command", ["show", "grade", "check", "schema"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself_by_examples(command: str) -> None:
     result = run(command, "--help")
 
     assert result.exit_code == 0
     assert f"grader {command}" in result.stdout.split("Examples")[1]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_says_of_a_command_what_it_says_of_itself(command: str) -> None:
+    said = load_command(command).help
+
+    assert " ".join(said.partition("\n\n")[0].split()) == COMMANDS[command]
+
+
+@pytest.mark.parametrize("called", ["--help", "--version"])
+def test_help_waits_for_no_library_that_it_does_not_need(called: str) -> None:
+    code = (
+        "import atexit, sys; from grader.cli.main import app\n"
+        "atexit.register(lambda: print({'numpy', 'sqlalchemy', 'fastapi'} & sys.modules.keys()))\n"
+        f"app(['{called}'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert done.stdout.splitlines()[-1] == "set()"
 
 
 def test_the_version_is_told() -> None:

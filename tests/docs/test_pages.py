@@ -49,7 +49,8 @@ def anchors(page: Path) -> set[str]:
 
 
 def links(page: Path) -> list[str]:
-    return [each for each in _LINK.findall(prose(page)) if "://" not in each]
+    text = re.sub(r"`[^`\n]+`", "", prose(page))
+    return [each for each in _LINK.findall(text) if "://" not in each]
 
 
 WITH_STEPS = [page for page in PAGES if read_steps(read(page))]

@@ -82,13 +82,17 @@ def test_an_emptied_form_is_no_draft_and_a_huge_one_is_refused(world: World) -> 
 # Reading along
 
 
-def test_a_matrix_is_shown_as_it_was_read_with_the_first_bad_cell_outlined(world: World) -> None:
+@pytest.mark.parametrize("cells", [["1", "2", "nan", "4", "5", "6", "7"], ["1", "nan"]])
+def test_numbers_are_shown_as_they_were_read_with_the_first_bad_cell_outlined(
+    world: World, cells: list[str]
+) -> None:
     ada = Browser(world, "ada")
 
-    part = ada.call("POST", AVERAGE + "/reading/q", {"answer.q": "[1, 2, nan, 4, 5, 6, 7]"}).text
+    part = ada.call("POST", AVERAGE + "/reading/q", {"answer.q": f"[{', '.join(cells)}]"}).text
 
     assert re.search(r'<td class="bad"[^>]*>nan</td>', part)
-    assert part.count("<td") == 7
+    assert part.count("<td") == len(cells)
+    assert f"entry {cells.index('nan') + 1} is NaN" in part
 
 
 def test_a_shortened_array_is_refused_with_the_way_to_mend_it(world: World) -> None:

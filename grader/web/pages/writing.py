@@ -51,8 +51,9 @@ def _read(here: Here, name: str, text: str) -> dict[str, Any]:
     except AnswerRefused as error:
         found["problem"] = problem_of(error)
         found["grid"] = grid = _grid(field, text)
-        if grid is not None and error.errors:
-            found["bad"] = grid.place(error.errors[0].path)
+        if grid is not None:
+            places = (grid.place(each.path) for each in error.errors)
+            found["bad"] = next((each for each in places if each is not None), None)
     return found
 
 

@@ -41,7 +41,7 @@ function makeGrid(box) {
     const row = table.insertRow();
     for (let j = 0; j < columns; j++) {
       const cell = row.insertCell().appendChild(document.createElement("input"));
-      cell.setAttribute("aria-label", rows === 1 ? `${name}, entry ${j}` : `${name}, row ${i}, column ${j}`);
+      cell.setAttribute("aria-label", rows === 1 ? `${name}, entry ${j + 1}` : `${name}, row ${i + 1}, entry ${j + 1}`);
       cell.inputMode = "decimal";
       cell.value = known[i]?.[j] ?? "";
     }

@@ -1,0 +1,79 @@
+"""Commands, which are imported only when they are called.
+
+The engine, the database and the web need libraries that take a while to import, and no command
+should wait for those of another.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from grader.cli.problems import Command
+
+#: The commands in the order of the help, with what each does in a sentence. Each has a module of
+#: its name, with a Typer called `app`, or the command itself by its name and its EXAMPLES.
+COMMANDS = {
+    "show": "Show a question as a student gets it: the prompt, the given arrays, how to answer.",
+    "grade": "Judge an answer offline and say what is right, what is off, and by how much.",
+    "replay": "Judge an attempt again from its bundle, without the service, and say what agrees.",
+    "check": "Validate rubrics and run their examples on many variants.",
+    "schema": "Print the JSON Schema of a question's file, so that an editor can complete and "
+    "check it.",
+    "bench": "Measure the speed of grading and of the grade dashboard, beside what is promised.",
+    "serve": "Serve the API and the pages; brings the database up to date first.",
+    "user": "Accounts of people: add, list, change and end them, and let them in.",
+    "course": "Course runs: add and list them, and say who takes part.",
+    "token": "Tokens for programs: add, list and revoke them.",
+    "publish": "Put an assignment in force in a course run, after its examples came out right.",
+    "export": "Write the grades of an assignment: students by questions, totals, grades by scale.",
+    "verify": "Check that all is stored as it was acknowledged, allowed and graded.",
+    "migrate": "Bring the database up to date, or take it back to an earlier revision.",
+    "settings": "List all GRADER_* variables with what they mean and what is in force.",
+}
+
+
+class Program(TyperGroup):
+    """The program, whose commands are imported when they are called."""
+
+    _is_explaining = False
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command by its name; None where there is none."""
+        if self._is_explaining:
+            return TyperCommand(cmd_name, help=COMMANDS[cmd_name])
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of the program, which needs none of its commands."""
+        self._is_explaining = True
+        super().format_help(ctx, formatter)
+        self._is_explaining = False
+
+
+@cache
+def load_command(name: str) -> Any:
+    """Import a command."""
+    module = import_module(f"grader.cli.{name}")
+    app = getattr(module, "app", None)
+    if app is None:
+        app = make_app()
+        app.command(name, cls=Command, epilog=module.EXAMPLES)(getattr(module, name))
+    command = typer.main.get_command(app)
+    command.name = name
+    return command
+
+
+def make_app(**said: Any) -> typer.Typer:
+    """A command or a group of them, as the program itself is set up."""
+    return typer.Typer(
+        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich", **said
+    )
