@@ -142,7 +142,7 @@ def test_every_example_comes_out_as_its_file_says(rubric: Rubric) -> None:
 
 @pytest.mark.parametrize("rubric", ALL)
 def test_no_mutant_goes_unnoticed(rubric: Rubric) -> None:
-    # The short form of `grader check --mutate`: every fourth one, on one variant instead of several.
+    # The short form of `grader check --mutate`: every fourth one, on one variant.
     mutants = list(list_mutants(rubric.question))[::4]
     unnoticed = [m.change for m in mutants if not is_noticed(rubric, m, variants=1)]
 
