@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import insert, or_, select, update
+from sqlalchemy import bindparam, insert, or_, select, update
 
 from grader.domain.roles import Role
 from grader.errors import NotFound
@@ -53,9 +53,13 @@ def add_run(session: Session, run: RunLine, *, secret: bytes, at: datetime) -> N
     )
 
 
+# Asked with nearly every request, so that it is put together once.
+_RUN_BY_ID = select(*_RUN).where(Run.id == bindparam("run_id"))
+
+
 def find_run(session: Session, *, run_id: str) -> RunLine | None:
     """The course run of this name."""
-    row = session.execute(select(*_RUN).where(Run.id == run_id)).one_or_none()
+    row = session.execute(_RUN_BY_ID, {"run_id": run_id}).one_or_none()
     return as_line(RunLine, row) if row else None
 
 
@@ -106,14 +110,16 @@ def _enrolment(row: tuple[str, str, str, str, str]) -> EnrolmentLine:
     return EnrolmentLine(enrolment_id, run_id, person_id, Role(role), section)
 
 
+_PLACE = select(*_ENROLMENT).where(
+    Enrolment.run_id == bindparam("run_id"),
+    Enrolment.person_id == bindparam("person_id"),
+    Enrolment.left_at.is_(None),
+)
+
+
 def find_enrolment(session: Session, *, run_id: str, person_id: str) -> EnrolmentLine | None:
     """A person's place in a course run, if the person has not left."""
-    statement = select(*_ENROLMENT).where(
-        Enrolment.run_id == run_id,
-        Enrolment.person_id == person_id,
-        Enrolment.left_at.is_(None),
-    )
-    row = session.execute(statement).one_or_none()
+    row = session.execute(_PLACE, {"run_id": run_id, "person_id": person_id}).one_or_none()
     return _enrolment((row[0], row[1], row[2], row[3], row[4])) if row else None
 
 

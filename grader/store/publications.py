@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import bindparam, func, insert, select
 
 from grader.errors import NotFound
 from grader.store.database import Session
@@ -44,15 +44,22 @@ _PUBLICATION = (
 )
 
 
+# Asked with nearly every request, so that it is put together once.
+_IN_FORCE = (
+    select(*_PUBLICATION)
+    .where(
+        Publication.run_id == bindparam("run_id"),
+        Publication.assignment == bindparam("assignment"),
+    )
+    .order_by(Publication.number.desc())
+    .limit(1)
+)
+
+
 def find_in_force(session: Session, *, run_id: str, assignment: str) -> PublicationLine | None:
     """The newest publication of an assignment."""
-    statement = (
-        select(*_PUBLICATION)
-        .where(Publication.run_id == run_id, Publication.assignment == assignment)
-        .order_by(Publication.number.desc())
-        .limit(1)
-    )
-    row = session.execute(statement).one_or_none()
+    asked = {"run_id": run_id, "assignment": assignment}
+    row = session.execute(_IN_FORCE, asked).one_or_none()
     return as_line(PublicationLine, row) if row else None
 
 

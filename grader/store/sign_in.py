@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 
 from grader.store.database import Session
 from grader.store.people import PERSON, PersonLine
@@ -46,19 +46,22 @@ def add_browser_session(
     )
 
 
+# Asked with every page, so that it is put together once.
+_SESSION_PERSON = (
+    select(*PERSON)
+    .join(BrowserSession, BrowserSession.person_id == Person.id)
+    .where(
+        BrowserSession.digest == bindparam("digest"),
+        BrowserSession.ended_at.is_(None),
+        BrowserSession.expires_at > bindparam("at"),
+        Person.ended_at.is_(None),
+    )
+)
+
+
 def find_session_person(session: Session, *, digest: str, at: datetime) -> PersonLine | None:
     """Who is signed in by this session."""
-    statement = (
-        select(*PERSON)
-        .join(BrowserSession, BrowserSession.person_id == Person.id)
-        .where(
-            BrowserSession.digest == digest,
-            BrowserSession.ended_at.is_(None),
-            BrowserSession.expires_at > at,
-            Person.ended_at.is_(None),
-        )
-    )
-    row = session.execute(statement).one_or_none()
+    row = session.execute(_SESSION_PERSON, {"digest": digest, "at": at}).one_or_none()
     return PersonLine(*row) if row else None
 
 

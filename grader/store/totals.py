@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Integer, Select, func, select, type_coerce
+from sqlalchemy import Integer, Select, bindparam, func, select, type_coerce
 
 from grader.store.database import Session
 from grader.store.selections import ENROLMENTS, PEOPLE, TOTALS, Selection, chosen
@@ -23,15 +23,17 @@ def count_chosen(session: Session, *, run_id: str, assignment: str, selection: S
     return session.connection().scalar(statement) or 0
 
 
+_SECTIONS = (
+    select(ENROLMENTS.section)
+    .where(ENROLMENTS.run_id == bindparam("run_id"), ENROLMENTS.section > "")
+    .distinct()
+    .order_by(ENROLMENTS.section)
+)
+
+
 def list_sections(session: Session, *, run_id: str) -> list[str]:
     """The sections of a course run that have a name, in order."""
-    statement = (
-        select(ENROLMENTS.section)
-        .where(ENROLMENTS.run_id == run_id, ENROLMENTS.section > "")
-        .distinct()
-        .order_by(ENROLMENTS.section)
-    )
-    return list(session.connection().scalars(statement))
+    return list(session.connection().scalars(_SECTIONS, {"run_id": run_id}))
 
 
 def _totals(run_id: str, assignment: str, selection: Selection, *columns: Any) -> Select[Any]:
