@@ -20,7 +20,6 @@ MORE: list[tuple[str, str | None]] = [
     ("/docs", None),
     ("/docs/errors", None),
     ("/courses/nowhere/assignments/nothing", "ada"),
-    ("/courses/one", "irene"),
     (f"{QUESTIONS}/3e-i", "ada"),
     (f"{QUESTIONS}/3e-ii", "ada"),
     ("/courses/one/assignments/single-head-attention/questions/2a", "ada"),
@@ -28,9 +27,10 @@ MORE: list[tuple[str, str | None]] = [
 #: What the API's page has of each chapter after its first call; all are written alike.
 ALIKE = "article.call ~ article.call"
 LOOKED_AT = [
-    (path, "ada" if "ada" in may else "irene")
+    (path, login)
     for method, path, may in PAGES
-    if method == "GET" and path not in FILES
+    for login in ("ada", "irene")
+    if method == "GET" and path not in FILES and login in may
 ] + MORE
 
 
