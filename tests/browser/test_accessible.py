@@ -8,6 +8,7 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page, expect
 
+from grader.domain.roles import Role
 from tests.browser.conftest import NARROW, WIDE, Site
 from tests.service import EXPLORATION
 from tests.web.page_matrix import FILES, OPEN, PAGES
@@ -76,6 +77,33 @@ def test_axe_finds_nothing_in_what_comes_without_a_page_load(site: Site) -> None
         expect(page.get_by_label("q, entry 1")).to_be_focused()
         found += look(page)
     assert not found, "\n".join(found)
+
+
+def test_a_long_name_without_a_space_widens_nothing(site: Site) -> None:
+    login = "a-login-that-is-far-too-long-for-any-column"
+    name = "Wolfeschlegelsteinhausenbergerdorffwelchevoralternwaren"
+    site.world.add_member(login, Role.STUDENT, name=name, section=name)
+    site.world.submit(login, f"{EXPLORATION}/3b", {"q": "k_a", "explanation": name * 3})
+    here = f"/courses/one/assignments/{EXPLORATION}"
+    pages = {
+        login: ["/", f"{QUESTIONS}/3b"],
+        "irene": [
+            "/courses/one/roster",
+            f"/courses/one/people/{login}",
+            f"{here}/grades",
+            f"{here}/students/{login}",
+            f"{QUESTIONS}/3b/students/{login}",
+            f"{here}/review/3b",
+            f"{here}/extensions",
+        ],
+    }
+    wide = {}
+    for who, paths in pages.items():
+        with site.visit(who, width=NARROW) as page:
+            for path in paths:
+                page.goto(path)
+                wide[path] = page.evaluate("document.documentElement.scrollWidth")
+    assert set(wide.values()) == {NARROW}, wide
 
 
 def look(page: Page) -> list[str]:
