@@ -39,7 +39,7 @@ imports: $(READY) ## Check that imports go downwards only
 check: lint types imports test ## Run everything that CI runs
 
 bench: $(READY) ## Measure the speed of grading and of the grade dashboard
-	$(BIN)/grader bench
+	$(BIN)/python -m bench $(ARGS)
 
 docs: $(READY) ## Bring the outputs, tables and pictures in the documentation up to date
 	$(BIN)/python -m tests.docs.refresh

@@ -27,7 +27,7 @@
 A formula is written by authors and by students alike, so a ``FormulaError`` belongs to neither: the
 rubric loader turns it into a ``RubricError``, the reader of answers into a ``FieldError``.
 
-Which HTTP status goes with each stands in `grader.web.problems` alone.
+Which HTTP status goes with each stands in `grader.web.errors.problems` alone.
 
 A wrong answer is never an error. Anything else that is raised is a defect of Keyset itself.
 """

@@ -26,23 +26,23 @@ from grader.accounts.callers import Caller, enter
 from grader.accounts.courses import make_run
 from grader.accounts.people import make_person
 from grader.accounts.rosters import enrol
-from grader.accounts.signing_in import make_sign_in_link
+from grader.accounts.sign_in import make_sign_in_link
 from grader.accounts.tokens import NewToken, make_personal_token, make_service_token
 from grader.domain.roles import ALL_SCOPES, Role, Scope
-from grader.grading.desk import Desk
-from grader.grading.publishing import publish
-from grader.grading.receipts import SigningKey
-from grader.grading.uploading import upload
+from grader.grading.context import Desk
+from grader.grading.publishing.publish import publish
+from grader.grading.signing import SigningKey
+from grader.grading.submissions.uploads import upload
 from grader.rubric.catalog import Assignment
-from grader.store.courses import RunLine, get_member, get_run
 from grader.store.database import Database, Session
-from grader.store.keys import add_signing_key
-from grader.store.people import PersonLine, get_person
+from grader.store.queries.courses import RunLine, get_member, get_run
+from grader.store.queries.people import PersonLine, get_person
+from grader.store.queries.signing_keys import add_signing_key
 from grader.store.writer import Writer
 from grader.web.app import make_app
-from grader.web.budgets import Budgets, Rule
-from grader.web.logs import open_logs
-from grader.web.metrics import open_metrics
+from grader.web.http.rate_limits import Budgets, Rule
+from grader.web.ops.logs import open_logs
+from grader.web.ops.metrics import open_metrics
 from grader.web.service import Service
 from tests.snapshots import Rows, put_rows, take_rows
 from tests.support import shipped

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from grader.engine.judge import Judge, Judgement
-from grader.engine.noise import NoiseBank
-from grader.engine.rows import Submission
-from grader.engine.streams import DEVELOPMENT_KEYS
-from grader.engine.variants import Variant, stack_variants
+from grader.engine.judge.cases import Submission
+from grader.engine.judge.judge import Judge, Judgement
+from grader.engine.random.noise import NoiseBank
+from grader.engine.random.streams import DEVELOPMENT_KEYS
+from grader.engine.random.variants import Variant, stack_variants
 from grader.reading.answer import read_answer
 from grader.rubric.catalog import Catalog, Rubric, load_catalog, shipped_folder
 

@@ -22,13 +22,13 @@ import httpx2
 
 from grader.accounts.courses import make_run
 from grader.accounts.tokens import make_personal_token
-from grader.cli.assembly import open_desk
+from grader.cli.server import open_desk
 from grader.domain.roles import STUDENT_SCOPES, Role
-from grader.grading.publishing import publish
-from grader.store.courses import EnrolmentLine, add_enrolments
+from grader.grading.publishing.publish import publish
 from grader.store.database import open_database
 from grader.store.ids import new_id
-from grader.store.people import add_person
+from grader.store.queries.courses import EnrolmentLine, add_enrolments
+from grader.store.queries.people import add_person
 from tests.support import shipped
 
 CYCLES = int(os.environ.get("KEYSET_KILLS", "2"))

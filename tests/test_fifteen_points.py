@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from grader.domain.verdicts import Outcome, Reason
-from grader.engine.keysets import Source
-from grader.engine.observe import observe
 from grader.engine.question import Measured, Predicted
+from grader.engine.random.keysets import Source
+from grader.engine.sample.observe import observe
 from grader.errors import AnswerRefused
-from grader.formula.read import read_tree
+from grader.formula.formula import read_tree
 from tests.support import awarded, judge_of, judged, rubric_of, shipped, shown, submit, vectors
 
 EXACT, NOISY, HEADS = (

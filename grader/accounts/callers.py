@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 
 from grader.domain.roles import ALL_SCOPES, Role, Scope
 from grader.errors import MissingRole, MissingScope, NotFound, NotSignedIn
-from grader.store.courses import EnrolmentLine, RunLine, find_enrolment, find_run
 from grader.store.database import Session
-from grader.store.people import PersonLine
-from grader.store.sign_in import find_session_person
-from grader.store.tokens import find_token
+from grader.store.queries.courses import EnrolmentLine, RunLine, find_enrolment, find_run
+from grader.store.queries.people import PersonLine
+from grader.store.queries.sign_in import find_session_person
+from grader.store.queries.tokens import find_token
 
 #: So often the use of a token is noted.
 NOTED_EVERY = timedelta(hours=1)

@@ -9,9 +9,9 @@ from functools import cache
 from zoneinfo import available_timezones
 
 from grader.errors import Fault, MalformedRequest, Refused
-from grader.store.audit import add_audit
-from grader.store.courses import RunLine, add_course, add_run, find_run, has_course
 from grader.store.database import Session
+from grader.store.queries.audit import add_audit
+from grader.store.queries.courses import RunLine, add_course, add_run, find_run, has_course
 
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 

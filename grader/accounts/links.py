@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from grader.accounts.callers import Caller, Place, enter
-from grader.accounts.signing_in import make_sign_in_link
+from grader.accounts.sign_in import make_sign_in_link
 from grader.domain.roles import Role, Scope
 from grader.errors import NotFound, Refused
-from grader.store.courses import Member, list_enrolments
 from grader.store.database import Session
-from grader.store.people import PersonLine, get_person
+from grader.store.queries.courses import Member, list_enrolments
+from grader.store.queries.people import PersonLine, get_person
 
 
 def make_link_for(session: Session, place: Place, member: Member, *, at: datetime) -> str:

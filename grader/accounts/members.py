@@ -12,9 +12,9 @@ from grader.accounts.roster_plans import RosterChange, enter_roster, plan_roster
 from grader.accounts.rosters import apply_roster, enrol
 from grader.domain.roles import Role
 from grader.errors import Fault, MalformedRequest
-from grader.store.courses import Member, find_member
 from grader.store.database import Session
-from grader.store.people import get_person
+from grader.store.queries.courses import Member, find_member
+from grader.store.queries.people import get_person
 
 # A roster of one has its only line here.
 _LINE = 1

@@ -8,12 +8,12 @@ from dataclasses import replace
 from datetime import datetime
 
 from grader.errors import Fault, MalformedRequest, NotFound, Refused
-from grader.store import people
-from grader.store.audit import add_audit
 from grader.store.database import Session, lock
-from grader.store.people import PersonLine
-from grader.store.rosters import change_people, list_logins
-from grader.store.sign_in import end_all_of
+from grader.store.queries import people
+from grader.store.queries.audit import add_audit
+from grader.store.queries.people import PersonLine
+from grader.store.queries.rosters import change_people, list_logins
+from grader.store.queries.sign_in import end_all_of
 
 LONGEST_LOGIN = 100
 LONGEST_NAME = 200

@@ -25,9 +25,9 @@ from grader.accounts.people import taken_logins
 from grader.accounts.roster_files import Roster, RosterLine, fault_in, refusal
 from grader.domain.roles import Role, Scope
 from grader.errors import Fault
-from grader.store.courses import Member, RunLine, list_members
 from grader.store.database import Session
-from grader.store.rosters import Account, find_accounts
+from grader.store.queries.courses import Member, RunLine, list_members
+from grader.store.queries.rosters import Account, find_accounts
 
 
 class Kind(StrEnum):

@@ -26,12 +26,12 @@ from grader.accounts.roster_plans import (
 )
 from grader.domain.roles import Role
 from grader.errors import Fault, MalformedRequest, NotFound, Refused
-from grader.store.audit import add_audit
-from grader.store.courses import EnrolmentLine, Member, RunLine, add_enrolments
 from grader.store.database import Session, lock
 from grader.store.ids import new_id
-from grader.store.people import PersonLine, add_people
-from grader.store.rosters import change_enrolments, change_people, note_growth
+from grader.store.queries.audit import add_audit
+from grader.store.queries.courses import EnrolmentLine, Member, RunLine, add_enrolments
+from grader.store.queries.people import PersonLine, add_people
+from grader.store.queries.rosters import change_enrolments, change_people, note_growth
 
 __all__ = [
     "Difference",

@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from grader.accounts.callers import TOKEN_PREFIX, Caller, Place, digest
 from grader.domain.roles import Role, Scope
 from grader.errors import Fault, MalformedRequest
-from grader.store.audit import add_audit
 from grader.store.database import Session
 from grader.store.ids import new_id
-from grader.store.people import PersonLine
-from grader.store.tokens import TokenLine, add_token, revoke_token
+from grader.store.queries.audit import add_audit
+from grader.store.queries.people import PersonLine
+from grader.store.queries.tokens import TokenLine, add_token, revoke_token
 
 MOST_DAYS = 400
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from grader.grading.desk import Desk
-from grader.grading.receipts import SigningKey
+from grader.grading.context import Desk
+from grader.grading.signing import SigningKey
 
 
 def make_desk() -> Desk:

@@ -24,7 +24,6 @@ COMMANDS = {
     "check": "Validate rubrics and run their examples on many variants.",
     "schema": "Print the JSON Schema of a question's file, so that an editor can complete and "
     "check it.",
-    "bench": "Measure the speed of grading and of the grade dashboard, beside what is promised.",
     "serve": "Serve the API and the pages; brings the database up to date first.",
     "user": "Accounts of people: add, list, change and end them, and let them in.",
     "course": "Course runs: add and list them, and say who takes part.",
@@ -62,7 +61,7 @@ class Program(TyperGroup):
 @cache
 def load_command(name: str) -> Any:
     """Import a command."""
-    module = import_module(f"grader.cli.{name}")
+    module = import_module(f"grader.cli.commands.{name}")
     app = getattr(module, "app", None)
     if app is None:
         app = make_app()

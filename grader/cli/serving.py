@@ -9,18 +9,18 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from grader.accounts.people import make_person
-from grader.accounts.signing_in import make_sign_in_link
-from grader.cli.assembly import caps_of, open_service
-from grader.cli.demo import tell_demo
+from grader.accounts.sign_in import make_sign_in_link
+from grader.cli.database import base_url, now
+from grader.cli.demo_course import tell_demo
 from grader.cli.options import console
-from grader.cli.service import base_url, now
+from grader.cli.server import caps_of, open_service
 from grader.errors import OperatorError
 from grader.settings import Settings, load_settings
 from grader.store.database import Database
-from grader.store.people import has_operator
+from grader.store.queries.people import has_operator
 from grader.web.app import make_app
-from grader.web.logs import capture_libraries
-from grader.web.protocol import DeadlineProtocol
+from grader.web.http.server import DeadlineProtocol
+from grader.web.ops.logs import capture_libraries
 
 _GRACE_SECONDS = 20
 
@@ -131,6 +131,6 @@ def _serve_many(settings: Settings, listener: socket.socket) -> None:
         "GRADER_WORKERS": str(settings.workers),
     }
     config = _config(
-        "grader.cli.assembly:make_service_app", settings, factory=True, workers=settings.workers
+        "grader.cli.server:make_service_app", settings, factory=True, workers=settings.workers
     )
     Multiprocess(config, sockets=[listener]).run()

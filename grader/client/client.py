@@ -13,7 +13,14 @@ from typing import Any, Self
 
 from grader.client.errors import UNREADABLE, ClientError, left_open
 from grader.client.facts import arrays_of, understand
-from grader.client.patience import Patience
+from grader.client.progress import (
+    Assignment,
+    Course,
+    Standing,
+    read_assignment,
+    read_course,
+    read_whole,
+)
 from grader.client.questions import Question, read_question
 from grader.client.results import (
     Reading,
@@ -23,14 +30,7 @@ from grader.client.results import (
     read_results,
     with_reading,
 )
-from grader.client.standing import (
-    Assignment,
-    Course,
-    Standing,
-    read_assignment,
-    read_course,
-    read_whole,
-)
+from grader.client.retries import Patience
 from grader.client.transport import Call, Transport
 from grader.client.values import Ready, make_ready, reading_of
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from grader.client.facts import arrays_of, show_time, time_of
 from grader.client.layout import align, count, describe_axes, show_points
-from grader.client.standing import QuestionStanding, read_standing
+from grader.client.progress import QuestionStanding, read_standing
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import httpx2
 
 from grader import __version__
 from grader.client.errors import ClientError, left_open, problem_error, unreadable
-from grader.client.patience import Patience, read_retry_after
+from grader.client.retries import Patience, read_retry_after
 
 #: The service is busy, or something before it has lost it for a while.
 _AGAIN = {429, 502, 503, 504}

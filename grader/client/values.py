@@ -21,8 +21,8 @@ from grader.client.questions import FieldFacts
 from grader.client.results import FieldReading, Reading
 from grader.domain.shapes import of_axes
 from grader.errors import AnswerRefused
-from grader.formula.evaluate import Environment
-from grader.formula.scope import Scope
+from grader.formula.eval.evaluate import Environment
+from grader.formula.typed.scope import Scope
 from grader.reading.answer import Answer, ExternalScore, Numbers, read_answer
 from grader.reading.fields import (
     ArrayField,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from grader.drawing.facts import clean, shorten
-from grader.drawing.parts import add, line, rect, say
+from grader.drawing.plot_text import clean, shorten
+from grader.drawing.svg_elements import add, line, rect, say
 
 #: Narrow enough to be read on a telephone, where the whole picture shrinks with its text.
 _WIDTH, _HEIGHT = 440.0, 150.0

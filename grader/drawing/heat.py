@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from grader.drawing.facts import (
+from grader.drawing.plot_text import (
     MOST_NUMBERS,
     Matrix,
     are_comparable,
@@ -14,7 +14,7 @@ from grader.drawing.facts import (
     shorten,
     show_number,
 )
-from grader.drawing.parts import WIDTH, add, rect, say
+from grader.drawing.svg_elements import WIDTH, add, rect, say
 from grader.feedback.plots import HeatMap
 
 _INDEX = 24

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from grader.drawing.facts import (
+from grader.drawing.plot_text import (
     NEAR,
     Point,
     View,
@@ -19,7 +19,7 @@ from grader.drawing.facts import (
     show_number,
     show_share,
 )
-from grader.drawing.parts import WIDTH, add, line, rect, say
+from grader.drawing.svg_elements import WIDTH, add, line, rect, say
 from grader.feedback.plots import OutputPlane, WeightBars
 
 _GUTTER = 40

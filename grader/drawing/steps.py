@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from grader.drawing.facts import clean, shorten
-from grader.drawing.parts import add, line, say
+from grader.drawing.plot_text import clean, shorten
+from grader.drawing.svg_elements import add, line, say
 
 # The same measures as those of columns, beside which it stands.
 _WIDTH, _HEIGHT = 440.0, 150.0

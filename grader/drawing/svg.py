@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from typing import assert_never
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from grader.drawing.facts import (
-    clean,
-    summarise,
-)
 from grader.drawing.heat import draw_heat
-from grader.drawing.parts import WIDTH, add, write
+from grader.drawing.plot_text import clean, summarise
 from grader.drawing.plots import draw_bars, draw_plane
+from grader.drawing.svg_elements import WIDTH, add, write
 from grader.feedback.plots import HeatMap, OutputPlane, Picture, WeightBars
 
 #: The width of the sheet, in pixels.

@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from grader.drawing.facts import (
-    clean,
-    finite_points,
-    name_key,
-    show_number,
-    show_share,
-)
+from grader.drawing.plot_text import clean, finite_points, name_key, show_number, show_share
 from grader.feedback.plots import QUANTILES, HeatMap, OutputPlane, Picture, WeightBars
 
 #: Where along the line between the two points outputs are counted, in tenths of their distance.

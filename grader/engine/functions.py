@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.domain.shapes import CONDITION, NUMBER, Kind, Shape, matrix
-from grader.formula.functions import CORE, Function, ShapeRefused, softmax
+from grader.formula.eval.functions import CORE, Function, ShapeRefused, softmax
 
 Array = NDArray[Any]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
 
-from grader.engine.draws import Draw
-from grader.engine.keysets import KeySets
-from grader.formula.tree import Node
+from grader.engine.random.draws import Draw
+from grader.engine.random.keysets import KeySets
+from grader.formula.typed.tree import Node
 from grader.reading.fields import Field
 
 

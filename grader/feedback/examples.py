@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from grader.domain.shapes import Kind, Shape
-from grader.formula.scope import Scope
+from grader.formula.typed.scope import Scope
 from grader.reading.fields import (
     ArrayField,
     ChoiceField,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from grader.engine.variants import Variant
-from grader.formula.scope import Scope
+from grader.engine.random.variants import Variant
+from grader.formula.typed.scope import Scope
 
 
 def given_values(scope: Scope, variant: Variant, names: Sequence[str]) -> dict[str, Any]:

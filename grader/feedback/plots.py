@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.domain.shapes import Kind
-from grader.engine.judge import Judge
-from grader.engine.keysets import PRACTICE, Source
-from grader.engine.observe import observe
+from grader.engine.judge.cases import Submission
+from grader.engine.judge.judge import Judge
 from grader.engine.question import Plot, PlotKind
-from grader.engine.rows import Submission
+from grader.engine.random.keysets import PRACTICE, Source
+from grader.engine.sample.observe import observe
 
 Array = NDArray[Any]
 

@@ -17,12 +17,12 @@ from pydantic import AfterValidator, AwareDatetime, Field, PlainSerializer
 
 from grader import __version__
 from grader.domain.verdicts import Outcome, Reason, Verdict
-from grader.engine.ground import figure
-from grader.engine.judge import Judge, Judgement
-from grader.engine.keysets import GaussianKeys, InSpan
-from grader.engine.noise import hash_numbers
+from grader.engine.judge.cases import Submission, UsedAnswer
+from grader.engine.judge.judge import Judge, Judgement
 from grader.engine.question import Question
-from grader.engine.rows import Submission, UsedAnswer
+from grader.engine.random.keysets import GaussianKeys, InSpan
+from grader.engine.random.noise import hash_numbers
+from grader.engine.sample.context import figure
 from grader.feedback.parts import Part, Points, canonical_json, digest
 
 

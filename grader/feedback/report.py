@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from grader.domain.verdicts import Verdict
-from grader.engine.judge import Judge, Judgement
+from grader.engine.judge.cases import Submission
+from grader.engine.judge.judge import Judge, Judgement
 from grader.engine.question import Question
-from grader.engine.rows import Submission
 from grader.feedback.parts import Part, Points
 from grader.feedback.receipt import Earlier, Receipt, compose_receipt, hash_answer
 from grader.feedback.sentences import explain

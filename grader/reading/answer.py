@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from grader.domain.shapes import NUMBER, Shape
 from grader.errors import AnswerRefused, FieldError
-from grader.formula.evaluate import Environment
-from grader.formula.read import Formula
-from grader.formula.scope import Scope
-from grader.reading.eaten import with_hint
+from grader.formula.eval.evaluate import Environment
+from grader.formula.formula import Formula
+from grader.formula.typed.scope import Scope
 from grader.reading.fields import (
     ArrayField,
     ChoiceField,
@@ -28,6 +27,7 @@ from grader.reading.fields import (
     describe_field,
 )
 from grader.reading.formulas import read_formula_for
+from grader.reading.json_backslashes import with_hint
 from grader.reading.numbers import read_array
 from grader.reading.paste import looks_like_numbers, read_pasted
 

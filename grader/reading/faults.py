@@ -9,7 +9,7 @@ import numpy as np
 
 from grader.errors import FieldError
 from grader.reading.layouts import Layout, lay_out
-from grader.reading.spots import (
+from grader.reading.locations import (
     Spot,
     count,
     excerpt,

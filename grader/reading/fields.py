@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import assert_never
 
 from grader.domain.shapes import Shape
-from grader.formula.scope import Scope
+from grader.formula.typed.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)

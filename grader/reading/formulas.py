@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from grader.domain.shapes import Shape
 from grader.errors import FieldError, FormulaError
-from grader.formula.evaluate import Environment, evaluate_finite
-from grader.formula.read import Formula, read_formula
-from grader.formula.scope import Scope
+from grader.formula.eval.evaluate import Environment, evaluate_finite
+from grader.formula.formula import Formula, read_formula
+from grader.formula.typed.scope import Scope
 
 #: The values that a constant declared as large (`C >> 0`) is tried at.
 LADDER = (1e3, 1e4, 1e5, 1e6)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from grader.domain.shapes import Shape
 from grader.errors import AnswerRefused
 from grader.reading.cells import Cell, Tree
-from grader.reading.cut import cut
+from grader.reading.locations import Spot
 from grader.reading.paste import looks_like_numbers
-from grader.reading.spots import Spot
-from grader.reading.undress import level, undress
+from grader.reading.split_cells import cut
+from grader.reading.unwrap import level, undress
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.errors import AnswerRefused
-from grader.reading.spots import Spot, count, excerpt, not_a_number, wrong_shape
+from grader.reading.locations import Spot, count, excerpt, not_a_number, wrong_shape
 
 MOST_ENTRIES = 1_000_000
 MOST_NESTING = 4

@@ -19,7 +19,7 @@ from grader.domain.shapes import Shape
 from grader.errors import AnswerRefused
 from grader.reading.faults import LARGEST_EXACT_INTEGER, find_faults
 from grader.reading.layouts import unpack
-from grader.reading.spots import Spot
+from grader.reading.locations import Spot
 
 Array: TypeAlias = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from grader.domain.shapes import Shape
 from grader.errors import AnswerRefused
 from grader.reading.cells import VALUE, Cell, column_of, is_value, values_of, walk
-from grader.reading.cut import TOKEN, PasteFormat, cut
+from grader.reading.locations import Spot
 from grader.reading.numbers import Array, read_array
 from grader.reading.refusals import (
     COMMA_INSIDE,
@@ -24,8 +24,8 @@ from grader.reading.refusals import (
     truncated,
     unreadable,
 )
-from grader.reading.spots import Spot
-from grader.reading.undress import Dress, level, undress
+from grader.reading.split_cells import TOKEN, PasteFormat, cut
+from grader.reading.unwrap import Dress, level, undress
 
 LONGEST_TEXT = 200_000
 

@@ -6,7 +6,7 @@ import re
 
 from grader.errors import AnswerRefused
 from grader.reading.cells import Cell
-from grader.reading.spots import Spot, excerpt
+from grader.reading.locations import Spot, excerpt
 
 COMMA_INSIDE = re.compile(r"(?<![0-9.])[0-9]++,[0-9]++(?!\.)")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from grader.engine.question import Question
 from grader.errors import OperatorError, Place, RubricError, RubricErrors
-from grader.formula.scope import Scope
+from grader.formula.typed.scope import Scope
 from grader.rubric.assignment import AssignmentFile
 from grader.rubric.compile import compile_question
 from grader.rubric.compile_draws import Compiled

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from grader.domain.shapes import CONDITION, NUMBER, Kind, Shape, of_axes
-from grader.engine.keysets import GaussianKeys, InSpan, KeySets, Stretch
-from grader.formula.functions import CORE
-from grader.formula.scope import Family, Scope
-from grader.formula.tree import Node, names_in
+from grader.engine.random.keysets import GaussianKeys, InSpan, KeySets, Stretch
+from grader.formula.eval.functions import CORE
+from grader.formula.typed.scope import Family, Scope
+from grader.formula.typed.tree import Node, names_in
 from grader.reading import fields as f
 from grader.rubric import forms as m
 from grader.rubric.document import FieldPath

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from grader.domain.shapes import CONDITION, NUMBER
 from grader.engine import question as q
-from grader.formula.tree import names_in
+from grader.formula.typed.tree import names_in
 from grader.rubric import forms as m
 from grader.rubric.document import FieldPath
 from grader.rubric.reader import Reader

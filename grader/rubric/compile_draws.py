@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from grader.domain.shapes import NUMBER, Kind
-from grader.engine import draws as d
 from grader.engine import question as q
-from grader.formula.scope import Family, Scope
+from grader.engine.random import draws as d
+from grader.formula.typed.scope import Family, Scope
 from grader.reading import fields as f
 from grader.rubric import forms as m
 from grader.rubric.document import FieldPath

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from grader.engine.judge import Judge, Judgement
-from grader.engine.noise import NoiseBank
+from grader.engine.judge.cases import Submission
+from grader.engine.judge.judge import Judge, Judgement
 from grader.engine.question import Level, Measured, Predicted, Question, Reviewed
-from grader.engine.rows import Submission
-from grader.engine.streams import DEVELOPMENT_KEYS
-from grader.engine.variants import Variant, stack_variants
+from grader.engine.random.noise import NoiseBank
+from grader.engine.random.streams import DEVELOPMENT_KEYS
+from grader.engine.random.variants import Variant, stack_variants
 from grader.errors import AnswerRefused, FormulaError
-from grader.formula.evaluate import Environment, evaluate_finite
-from grader.formula.read import read_tree
+from grader.formula.eval.evaluate import Environment, evaluate_finite
+from grader.formula.formula import read_tree
 from grader.reading.answer import read_answer
 from grader.rubric.catalog import Rubric
 from grader.rubric.forms import ExampleForm, RangeForm

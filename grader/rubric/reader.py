@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from grader.domain.shapes import NUMBER, Shape
 from grader.engine.functions import AUTHOR
 from grader.errors import FormulaError, RubricError, RubricErrors
-from grader.formula.evaluate import Environment, evaluate_finite
-from grader.formula.read import read_tree
-from grader.formula.scope import Scope
-from grader.formula.tree import Node, names_in
+from grader.formula.eval.evaluate import Environment, evaluate_finite
+from grader.formula.formula import read_tree
+from grader.formula.typed.scope import Scope
+from grader.formula.typed.tree import Node, names_in
 from grader.rubric.document import Document, FieldPath, error_at
 from grader.rubric.forms import Quantity, Size
 

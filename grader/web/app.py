@@ -14,16 +14,14 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
 from grader import __version__
-from grader.grading.requests import forget_old
-from grader.jobs.background import Background
-from grader.web import health
+from grader.grading.idempotency import forget_old
 from grader.web.api import (
     attempts,
     audit,
     courses,
     gradebook,
     grades,
-    judging,
+    judge_only,
     publications,
     reviews,
     roster,
@@ -31,12 +29,14 @@ from grader.web.api import (
     tokens,
     uploads,
 )
-from grader.web.frame import install_frame
-from grader.web.intake import Caps, install_intake
-from grader.web.manual import install_manual
-from grader.web.openapi import install_openapi
+from grader.web.errors.openapi import install_openapi
+from grader.web.errors.problems import install_problems
+from grader.web.http.body import Caps, install_intake
+from grader.web.http.middleware import install_frame
+from grader.web.manual.routes import install_manual
+from grader.web.ops import health
+from grader.web.ops.background import Background
 from grader.web.pages.routes import install_pages
-from grader.web.problems import install_problems
 from grader.web.service import Service
 
 # More threads only wait for each other, above all on SQLite.
@@ -127,7 +127,7 @@ def _api() -> APIRouter:
         grades,
         reviews,
         publications,
-        judging,
+        judge_only,
         roster,
         tokens,
         audit,

@@ -10,14 +10,14 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from grader.errors import AnswerRefused, KeysetError
-from grader.grading.desk import Desk
-from grader.grading.requests import Answered
-from grader.grading.submitting import Sending, submit
+from grader.grading.context import Desk
+from grader.grading.idempotency import Answered
+from grader.grading.submissions.submit import Sending, submit
 from grader.store.database import Database, Session
 from grader.store.writer import Writer
-from grader.web.budgets import Budgets
-from grader.web.logs import Logs
-from grader.web.metrics import Metrics
+from grader.web.http.rate_limits import Budgets
+from grader.web.ops.logs import Logs
+from grader.web.ops.metrics import Metrics
 
 Clock = Callable[[], datetime]
 

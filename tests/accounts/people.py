@@ -9,9 +9,9 @@ from grader.accounts.courses import make_run
 from grader.accounts.people import get_by_login, make_person
 from grader.accounts.rosters import RosterPlan, apply_roster, enrol, plan_roster, read_roster
 from grader.domain.roles import ALL_SCOPES, Role
-from grader.store.courses import Member, RunLine, get_run, list_members
 from grader.store.database import Database, Session
-from grader.store.people import PersonLine
+from grader.store.queries.courses import Member, RunLine, get_run, list_members
+from grader.store.queries.people import PersonLine
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 LATER = datetime(2026, 11, 17, 12, 0, tzinfo=UTC)

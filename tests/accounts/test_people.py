@@ -4,13 +4,13 @@ import pytest
 
 from grader.accounts.callers import recognise_session, recognise_token
 from grader.accounts.people import change_person, end_person, get_by_login, make_person
-from grader.accounts.signing_in import make_sign_in_link, sign_in_by_link
+from grader.accounts.sign_in import make_sign_in_link, sign_in_by_link
 from grader.accounts.tokens import make_personal_token
 from grader.domain.roles import Scope
 from grader.errors import MalformedRequest, NotFound, NotSignedIn, Refused
-from grader.store.audit import walk_audit
 from grader.store.database import Database
-from grader.store.people import list_people
+from grader.store.queries.audit import walk_audit
+from grader.store.queries.people import list_people
 from tests.accounts.people import LATER, NOW, add
 
 

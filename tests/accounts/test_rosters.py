@@ -12,10 +12,10 @@ from grader.accounts.people import end_person
 from grader.accounts.rosters import Difference, Kind, apply_roster, enrol, leave
 from grader.domain.roles import Role, Scope
 from grader.errors import MalformedRequest, MissingRole, MissingScope, NotFound, Refused
-from grader.store.audit import walk_audit
-from grader.store.courses import RunLine, get_member
 from grader.store.database import Database
-from grader.store.people import list_people
+from grader.store.queries.audit import walk_audit
+from grader.store.queries.courses import RunLine, get_member
+from grader.store.queries.people import list_people
 from tests.accounts.people import (
     LATER,
     NOW,

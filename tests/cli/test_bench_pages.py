@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from grader.cli.bench import measure_pages
-from grader.cli.bench_pages import GRADES, ORDERS, Hall, fill_hall
+from bench.engine import measure_pages
+from bench.pages import GRADES, ORDERS, Hall, fill_hall
+from bench.recording import run_again
 from grader.store.database import Database
-from grader.store.recording import run_again
-from grader.web.pages.gradebook import PAGE
+from grader.web.pages.gradebook.dashboard import PAGE
 
 QUESTIONS = 5
 

@@ -13,28 +13,28 @@ from pathlib import Path
 import pytest
 
 from grader.accounts.callers import recognise_token
-from grader.accounts.signing_in import sign_in_by_link
-from grader.cli.assembly import open_service
-from grader.cli.demo import tell_demo
-from grader.cli.demo.answers import make_pool, points_of
-from grader.cli.demo.filling import SEED, fill, plan
-from grader.cli.demo.habits import Try, make_student
-from grader.cli.demo.people import NAMES, login_of, make_roster
-from grader.cli.demo.sentences import WRITTEN, Quality, quality_of
-from grader.cli.demo.terms import last_midnight, make_terms
+from grader.accounts.sign_in import sign_in_by_link
+from grader.cli.demo_course import tell_demo
+from grader.cli.server import open_service
+from grader.demo.answers import make_pool, points_of
+from grader.demo.behaviour import Try, make_student
+from grader.demo.fill import SEED, fill, plan
+from grader.demo.people import NAMES, login_of, make_roster
+from grader.demo.schedule import last_midnight, make_terms
+from grader.demo.texts import WRITTEN, Quality, quality_of
 from grader.domain.roles import ALL_SCOPES, STUDENT_SCOPES, Role
-from grader.grading.desk import Desk
-from grader.grading.gradebook import load_gradebook
-from grader.grading.gradebook_files import to_csv
-from grader.grading.receipts import SigningKey
-from grader.grading.verifying import verify
+from grader.grading.audit.verify import verify
+from grader.grading.context import Desk
+from grader.grading.grades.export import to_csv
+from grader.grading.grades.gradebook import load_gradebook
+from grader.grading.signing import SigningKey
 from grader.reading.fields import TextField
 from grader.settings import Settings
-from grader.store.attempts import list_judged_of_question
-from grader.store.courses import list_members, list_runs
 from grader.store.database import Database, open_database
-from grader.store.keys import add_signing_key
-from grader.store.publications import list_in_force
+from grader.store.queries.attempts import list_judged_of_question
+from grader.store.queries.courses import list_members, list_runs
+from grader.store.queries.publications import list_in_force
+from grader.store.queries.signing_keys import add_signing_key
 from grader.web.service import Service
 from tests.databases import fresh_url
 from tests.docs.service_pages import read_exports

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from grader.cli.text_pictures import draw_text
-from grader.drawing.facts import View, show_number, show_share, summarise
+from grader.cli.render.text_plots import draw_text
+from grader.drawing.plot_text import View, show_number, show_share, summarise
 from grader.drawing.svg import SHEET, draw_svg
 from grader.feedback.plots import HeatMap, OutputPlane, Picture, WeightBars
 

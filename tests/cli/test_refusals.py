@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from grader.cli import grade
+from grader.cli.commands import grade
 from grader.cli.main import app
 from tests.cli.running import NOISY, STRETCHED, data_of, grade_inline, run
 

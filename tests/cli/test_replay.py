@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from grader.grading.bundles import MOST_BYTES, Bundle, write_bundle
-from grader.grading.receipts import SigningKey
+from grader.grading.receipts.bundle import MOST_BYTES, Bundle, write_bundle
+from grader.grading.signing import SigningKey
 from tests.cli.running import data_of, run
 from tests.grading.bundling import KEY, NOISY, PREDICTIONS, STRETCHED, bundle_of
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.cli.service import hide_password
+from grader.cli.database import hide_password
 from grader.settings import Settings
 from tests.cli.running import run
 from tests.cli.serviced import succeed, told

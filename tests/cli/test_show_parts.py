@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.cli.arrays import MOST_ROWS, draw_array
-from grader.cli.tex import soften, soften_markdown
+from grader.cli.render.arrays import MOST_ROWS, draw_array
+from grader.cli.render.tex import soften, soften_markdown
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.accounts.signing_in import check_password
+from grader.accounts.sign_in import check_password
 from grader.errors import NotSignedIn
-from grader.store.audit import walk_audit
+from grader.store.queries.audit import walk_audit
 from tests.cli.running import data_of, run
 from tests.cli.serviced import reading, succeed, told
 

@@ -16,18 +16,18 @@ import uvicorn
 
 from grader.accounts.courses import make_run
 from grader.accounts.tokens import make_personal_token
-from grader.cli.assembly import caps_of, open_service
-from grader.cli.service import now
+from grader.cli.database import now
+from grader.cli.server import caps_of, open_service
 from grader.client import Client
 from grader.domain.roles import STUDENT_SCOPES, Role
-from grader.grading.publishing import publish
+from grader.grading.publishing.publish import publish
 from grader.settings import Settings
-from grader.store.courses import EnrolmentLine, add_enrolments
 from grader.store.database import Session
 from grader.store.ids import new_id
-from grader.store.people import add_person
+from grader.store.queries.courses import EnrolmentLine, add_enrolments
+from grader.store.queries.people import add_person
 from grader.web.app import make_app
-from grader.web.protocol import DeadlineProtocol
+from grader.web.http.server import DeadlineProtocol
 from grader.web.service import Service
 from tests.support import shipped
 

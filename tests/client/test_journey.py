@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from grader.client import Client, ClientError
-from grader.grading.bundles import read_bundle
+from grader.grading.receipts.bundle import read_bundle
 from tests.client.proxies import run_proxy
 from tests.client.running import ASSIGNMENT, COURSE, Running
 

@@ -11,7 +11,7 @@ import pytest
 
 from grader import __version__
 from grader.client import Client, ClientError, Patience
-from grader.client.patience import read_retry_after
+from grader.client.retries import read_retry_after
 from tests.client.proxies import CUT, DROP, HANG, PASS, Proxy, answer, body, header, run_proxy
 from tests.client.running import Running
 

@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 
 from grader.domain.shapes import Kind, Shape, of_axes
 from grader.engine.functions import AUTHOR
-from grader.engine.judge import Judge
-from grader.engine.observe import observe, set_up
-from grader.engine.streams import DEVELOPMENT_KEYS
-from grader.engine.variants import Variant, stack_variants
+from grader.engine.judge.judge import Judge
+from grader.engine.random.streams import DEVELOPMENT_KEYS
+from grader.engine.random.variants import Variant, stack_variants
+from grader.engine.sample.observe import observe, set_up
 from grader.errors import AnswerRefused
-from grader.formula.evaluate import Environment, evaluate_finite
-from grader.formula.functions import CORE
-from grader.formula.read import MAX_LENGTH, read_formula, read_tree
-from grader.formula.tokens import MAX_NESTING, MAX_TOKENS
-from grader.formula.tree import Node
+from grader.formula.eval.evaluate import Environment, evaluate_finite
+from grader.formula.eval.functions import CORE
+from grader.formula.formula import MAX_LENGTH, read_formula, read_tree
+from grader.formula.syntax.lexer import MAX_NESTING, MAX_TOKENS
+from grader.formula.typed.tree import Node
 from grader.reading.answer import read_answer
 from grader.reading.fields import ArrayField
 from grader.reading.formulas import LADDER

@@ -9,12 +9,12 @@ import pytest
 
 from grader.domain.verdicts import Verdict
 from grader.engine.confidence import wilson
-from grader.engine.judge import Judge
-from grader.engine.rows import Submission
-from grader.engine.streams import DEVELOPMENT_KEYS
-from grader.engine.variants import Variant, stack_variants
-from grader.formula.evaluate import evaluate_finite
-from grader.formula.read import read_tree
+from grader.engine.judge.cases import Submission
+from grader.engine.judge.judge import Judge
+from grader.engine.random.streams import DEVELOPMENT_KEYS
+from grader.engine.random.variants import Variant, stack_variants
+from grader.formula.eval.evaluate import evaluate_finite
+from grader.formula.formula import read_tree
 from grader.reading.answer import read_answer
 from grader.rubric.catalog import Catalog, Rubric, load_catalog, load_rubric_text, shipped_folder
 from tests.docs.pages import ROOT, Table, code, read_tables

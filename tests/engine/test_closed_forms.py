@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from grader.engine.keysets import Source
-from grader.engine.observe import observe
-from grader.formula.read import read_tree
+from grader.engine.random.keysets import Source
+from grader.engine.sample.observe import observe
+from grader.formula.formula import read_tree
 from tests.support import judge_of, rubric_of, submit, vectors
 
 STRETCHED = "self-attention-and-transformers/c-ii"

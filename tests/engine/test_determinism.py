@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.engine.judge import Judge, Judgement
-from grader.engine.noise import NoiseBank
-from grader.engine.rows import Submission
-from grader.engine.streams import DEVELOPMENT_KEYS
+from grader.engine.judge.cases import Submission
+from grader.engine.judge.judge import Judge, Judgement
+from grader.engine.random.noise import NoiseBank
+from grader.engine.random.streams import DEVELOPMENT_KEYS
 from tests.support import BANK, judge_of, submit
 
 NOISY = "self-attention-and-transformers/c-i"

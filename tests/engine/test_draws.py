@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.domain.shapes import NUMBER, matrix
-from grader.engine.draws import (
+from grader.engine.random.draws import (
     Computed,
     DistinctIndices,
     Draw,
@@ -19,11 +19,11 @@ from grader.engine.draws import (
     Uniform,
     UnitRows,
 )
-from grader.engine.streams import open_stream
-from grader.engine.variants import draw_variant
-from grader.formula.evaluate import Environment
-from grader.formula.read import read_tree
-from grader.formula.scope import Scope
+from grader.engine.random.streams import open_stream
+from grader.engine.random.variants import draw_variant
+from grader.formula.eval.evaluate import Environment
+from grader.formula.formula import read_tree
+from grader.formula.typed.scope import Scope
 
 NOTHING = Environment.empty()
 SEEDS = st.integers(0, 10_000)

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.domain.verdicts import Outcome, Reason, Verdict, combine
-from grader.engine.judge import Judge
-from grader.engine.observe import observe
+from grader.engine.judge.judge import Judge
 from grader.engine.question import Level, Measured, Question
-from grader.engine.streams import DEVELOPMENT_KEYS
-from grader.formula.read import read_tree
+from grader.engine.random.streams import DEVELOPMENT_KEYS
+from grader.engine.sample.observe import observe
+from grader.formula.formula import read_tree
 from tests.support import BANK, awarded, judge_of, judged, rubric_of, shown, submit
 
 NOISY = "self-attention-and-transformers/c-i"

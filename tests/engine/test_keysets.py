@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from grader.engine.keysets import GRADING, PRACTICE, SampledKeys
-from grader.engine.noise import BLOCK, NoiseBank, NoiseName
+from grader.engine.random.keysets import GRADING, PRACTICE, SampledKeys
+from grader.engine.random.noise import BLOCK, NoiseBank, NoiseName
 
 ANSWERS, SETS, KEYS, SIZE = 3, 7, 4, 5
 

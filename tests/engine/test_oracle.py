@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.engine.observe import observe, set_up
-from grader.engine.sizes import OVERFLOWING, shrink_answers
-from grader.engine.variants import Variant
-from grader.formula.read import read_tree
+from grader.engine.random.variants import Variant
+from grader.engine.sample.observe import observe, set_up
+from grader.engine.sample.rescale import OVERFLOWING, shrink_answers
+from grader.formula.formula import read_tree
 from tests.support import judge_of, rubric_of
 
 KEYS, SIZE = 5, 7

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.engine.streams import (
+from grader.engine.random.streams import (
     PublishedKeys,
     RunSecret,
     derive_key,

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from grader.domain.shapes import NUMBER, Kind, Shape, column, matrix, row
-from grader.formula.scope import Family
+from grader.formula.typed.scope import Family
 from tests.formula.questions import Array, make_given
 
 _normal = np.random.default_rng(7).standard_normal

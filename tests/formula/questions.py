@@ -12,9 +12,9 @@ from _pytest.mark import ParameterSet
 from numpy.typing import NDArray
 
 from grader.domain.shapes import of_axes
-from grader.formula.evaluate import Environment, evaluate_finite
-from grader.formula.read import Formula, read_formula
-from grader.formula.scope import Family, Scope
+from grader.formula.eval.evaluate import Environment, evaluate_finite
+from grader.formula.formula import Formula, read_formula
+from grader.formula.typed.scope import Family, Scope
 
 Array = NDArray[Any]
 

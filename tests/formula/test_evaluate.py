@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from grader.domain.shapes import NUMBER, matrix
 from grader.engine.functions import AUTHOR
 from grader.errors import FormulaError
-from grader.formula.arrays import Rows, take_row
-from grader.formula.evaluate import Environment, evaluate, evaluate_finite
-from grader.formula.read import read_tree
-from grader.formula.scope import Family, Scope
-from grader.formula.tree import Multiply, Node, has_bound_index, walk
+from grader.formula.eval.arrays import Rows, take_row
+from grader.formula.eval.evaluate import Environment, evaluate, evaluate_finite
+from grader.formula.formula import read_tree
+from grader.formula.typed.scope import Family, Scope
+from grader.formula.typed.tree import Multiply, Node, has_bound_index, walk
 from tests.formula.questions import Array
 
 ANSWERS, KEY_SETS = 3, 4

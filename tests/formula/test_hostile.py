@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from grader.engine.functions import AUTHOR
 from grader.errors import FormulaError
-from grader.formula.evaluate import evaluate_finite
-from grader.formula.limits import MAX_DEPTH
-from grader.formula.read import MAX_LENGTH, read_tree
-from grader.formula.tokens import MAX_NESTING, MAX_TOKENS
+from grader.formula.eval.evaluate import evaluate_finite
+from grader.formula.formula import MAX_LENGTH, read_tree
+from grader.formula.syntax.lexer import MAX_NESTING, MAX_TOKENS
+from grader.formula.typed.limits import MAX_DEPTH
 from tests.formula.questions import ALL, BASES, INPUTS, MEANS, PAIR, Given
 from tests.formula.test_latex_writing import LATEX
 from tests.formula.test_plain_writing import PLAIN

@@ -10,7 +10,7 @@ import pytest
 from grader.domain.shapes import column
 from grader.engine.functions import AUTHOR
 from grader.errors import FormulaError
-from grader.formula.read import read_tree
+from grader.formula.formula import read_tree
 from tests.formula.questions import BASES, INPUTS, KEYS, MEANS, PAIR, SIDES, Given, make_given
 
 REFUSED = [

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from grader.domain.shapes import NUMBER, column, matrix, row
 from grader.engine.question import Measured, Predicted, Question
-from grader.formula.evaluate import evaluate_finite
-from grader.formula.read import read_tree
-from grader.formula.show import to_latex, to_text
-from grader.formula.tree import Node, Span, names_in
+from grader.formula.eval.evaluate import evaluate_finite
+from grader.formula.formula import read_tree
+from grader.formula.text.render import to_latex, to_text
+from grader.formula.typed.tree import Node, Span, names_in
 from tests.formula.generated import QUESTION, formulas
 from tests.formula.questions import BASES, INPUTS, KEYS, MEANS, PAIR, SIDES, Given
 from tests.formula.test_latex_writing import LATEX

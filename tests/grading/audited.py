@@ -15,19 +15,19 @@ from sqlalchemy.orm import Session as OrmSession
 from sqlalchemy.pool import NullPool
 
 from grader.domain.roles import Role
-from grader.grading.deciding import OutsideScore, enter_scores, extend, override, version_of
-from grader.grading.desk import Desk
-from grader.grading.publishing import publish
-from grader.grading.receipts import SigningKey
-from grader.grading.requests import Answered, RequestKey
-from grader.grading.reviewing import review
-from grader.grading.submitting import Sending, submit
-from grader.grading.verifying import Verification, verify
+from grader.grading.audit.verify import Verification, verify
+from grader.grading.context import Desk
+from grader.grading.grades.overrides import OutsideScore, enter_scores, extend, override, version_of
+from grader.grading.idempotency import Answered, RequestKey
+from grader.grading.publishing.publish import publish
+from grader.grading.reviews.review import review
+from grader.grading.signing import SigningKey
+from grader.grading.submissions.submit import Sending, submit
 from grader.rubric.catalog import Assignment, read_assignment
-from grader.store.courses import get_member, get_run
 from grader.store.database import Database, Session
-from grader.store.grades import find_grades
-from grader.store.keys import add_signing_key
+from grader.store.queries.courses import get_member, get_run
+from grader.store.queries.grades import find_grades
+from grader.store.queries.signing_keys import add_signing_key
 from tests.accounts.people import NOW, RUN, add_member, add_run, place_of
 from tests.support import shipped
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from grader.engine.streams import DEVELOPMENT_KEYS
+from grader.engine.random.streams import DEVELOPMENT_KEYS
 from grader.feedback.receipt import Earlier, compose_receipt, list_verdicts
-from grader.grading.bundles import Bundle, EarlierPart, compose_bundle
-from grader.grading.receipts import SigningKey, sign, stamp
+from grader.grading.receipts.bundle import Bundle, EarlierPart, compose_bundle
+from grader.grading.signing import SigningKey, sign, stamp
 from tests.support import judge_of, rubric_of, submit
 
 KEY = SigningKey.from_bytes(bytes(range(32)))

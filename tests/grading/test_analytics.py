@@ -11,7 +11,7 @@ import pytest
 from grader.accounts.callers import Caller, Place
 from grader.domain.fairness import Group
 from grader.domain.roles import Role
-from grader.engine.draws import (
+from grader.engine.random.draws import (
     DistinctIndices,
     Draw,
     Gaussian,
@@ -20,16 +20,16 @@ from grader.engine.draws import (
     UnitRows,
 )
 from grader.errors import MissingRole, NotFound
-from grader.grading.analytics import (
+from grader.grading.analytics.drilldown import AttemptPage, Wanted, list_behind
+from grader.grading.analytics.fairness import compare, list_quantities
+from grader.grading.analytics.question import (
     Analysis,
     QuestionAnalysis,
     analyse_assignment,
     analyse_question,
 )
-from grader.grading.behind import AttemptPage, Wanted, list_behind
-from grader.grading.fairness import compare, list_quantities
-from grader.grading.keeping import Kept
-from grader.grading.submitting import Sending
+from grader.grading.caches import Kept
+from grader.grading.submissions.submit import Sending
 from grader.rubric.catalog import Rubric
 from grader.store.database import Database, Session
 from tests.grading.test_statistics import HOMEWORK, ONE_KEY, OPENS, RIGHT, RUN, TOO_SHORT, Classroom

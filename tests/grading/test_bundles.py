@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from grader.engine.streams import DEVELOPMENT_KEYS, DEVELOPMENT_SECRET
+from grader.engine.random.streams import DEVELOPMENT_KEYS, DEVELOPMENT_SECRET
 from grader.errors import OperatorError
 from grader.feedback.parts import digest
 from grader.feedback.receipt import hash_answer
-from grader.grading.bundles import MOST_BYTES, Bundle, read_bundle, write_bundle
-from grader.grading.receipt_checks import State
-from grader.grading.receipts import SigningKey, encode, sign, withhold
-from grader.grading.replay import Replay, replay
+from grader.grading.receipts.bundle import MOST_BYTES, Bundle, read_bundle, write_bundle
+from grader.grading.receipts.checks import State
+from grader.grading.receipts.replay import Replay, replay
+from grader.grading.signing import SigningKey, encode, sign, withhold
 from tests.grading.bundling import (
     EXACT,
     KEY,

@@ -14,20 +14,14 @@ import pytest
 from grader.accounts.callers import Caller, Place, enter
 from grader.domain.roles import ALL_SCOPES, Role
 from grader.errors import MalformedRequest, NotFound, Outdated, Refused
-from grader.grading.claiming import LEASE, claim, claim_next, release
-from grader.grading.desk import Desk
-from grader.grading.review_queue import (
-    Queue,
-    load_progress,
-    load_queue,
-    pseudonym,
-    shows_names,
-)
-from grader.grading.review_saving import Decision, load_parts, save_reviews
+from grader.grading.context import Desk
+from grader.grading.reviews.claims import LEASE, claim, claim_next, release
+from grader.grading.reviews.queue import Queue, load_progress, load_queue, pseudonym, shows_names
+from grader.grading.reviews.save import Decision, load_parts, save_reviews
 from grader.rubric.catalog import read_assignment
-from grader.store.claims import find_claim, list_claims
 from grader.store.database import Database, Session, open_database
-from grader.store.decisions import ReviewLine, list_reviews
+from grader.store.queries.claims import find_claim, list_claims
+from grader.store.queries.decisions import ReviewLine, list_reviews
 from tests.service import DUE, EXPLORATION, World, make_service
 from tests.support import shipped
 

@@ -9,10 +9,10 @@ import pytest
 
 from grader.accounts.callers import Caller, enter
 from grader.domain.roles import ALL_SCOPES
-from grader.grading.integrity import Checking, start_check
-from grader.grading.integrity_cases import load_cases
+from grader.grading.integrity.cases import load_cases
+from grader.grading.integrity.check import Checking, start_check
 from grader.store.database import Database, Session
-from grader.store.integrity import (
+from grader.store.queries.integrity import (
     CheckLine,
     fail_check,
     find_check,

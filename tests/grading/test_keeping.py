@@ -4,8 +4,8 @@ import threading
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-from grader.grading import keeping
-from grader.grading.keeping import Keeper
+from grader.grading import caches
+from grader.grading.caches import Keeper
 
 NOW = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
 
@@ -40,8 +40,8 @@ def test_who_has_patience_gets_an_older_value() -> None:
 
 
 def test_what_took_long_is_kept_for_a_minute() -> None:
-    slow = keeping.Kept("value", NOW, state=1, seconds=5.0)
-    quick = keeping.Kept("value", NOW, state=1, seconds=0.1)
+    slow = caches.Kept("value", NOW, state=1, seconds=5.0)
+    quick = caches.Kept("value", NOW, state=1, seconds=0.1)
     soon, later = NOW + timedelta(seconds=59), NOW + timedelta(seconds=61)
 
     assert slow.is_good(at=soon, state=2, patience=None)

@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 
 from grader.errors import KeysetError
-from grader.grading.desk import Desk
-from grader.grading.publishing import publish
-from grader.grading.requests import Answered, RequestKey
-from grader.grading.submitting import Sending, submit
+from grader.grading.context import Desk
+from grader.grading.idempotency import Answered, RequestKey
+from grader.grading.publishing.publish import publish
+from grader.grading.submissions.submit import Sending, submit
 from grader.rubric.catalog import read_assignment
-from grader.store.attempts import list_judged
-from grader.store.courses import EnrolmentLine, find_enrolment, get_run
 from grader.store.database import Database, Session, open_database
-from grader.store.grades import find_grades
+from grader.store.queries.attempts import list_judged
+from grader.store.queries.courses import EnrolmentLine, find_enrolment, get_run
+from grader.store.queries.grades import find_grades
 from grader.store.writer import Writer
 from tests.service import DUE, EXPLORATION, World, make_service
 from tests.support import shipped

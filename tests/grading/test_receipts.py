@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from grader.feedback.parts import canonical_json
 from grader.feedback.receipt import Receipt, hash_used
-from grader.grading.receipts import (
+from grader.grading.signing import (
     SigningKey,
     encode,
     key_id,

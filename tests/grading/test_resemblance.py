@@ -7,16 +7,16 @@ from functools import cache
 import numpy as np
 import pytest
 
-from grader.engine.crowd import draw_crowd, pick_variant
-from grader.engine.judge import Judge
-from grader.engine.rows import Submission
-from grader.engine.sieve import Sieve
-from grader.engine.streams import DEVELOPMENT_KEYS
-from grader.engine.variants import Variant, stack_variants
-from grader.formula.evaluate import evaluate_finite
-from grader.formula.read import read_tree
-from grader.grading.chance import Chance
-from grader.grading.resemblance import (
+from grader.engine.judge.cases import Submission
+from grader.engine.judge.judge import Judge
+from grader.engine.judge.prefilter import Sieve
+from grader.engine.random.batch_variants import draw_crowd, pick_variant
+from grader.engine.random.streams import DEVELOPMENT_KEYS
+from grader.engine.random.variants import Variant, stack_variants
+from grader.formula.eval.evaluate import evaluate_finite
+from grader.formula.formula import read_tree
+from grader.grading.integrity.coincidence import Chance
+from grader.grading.integrity.search import (
     Search,
     Suspect,
     have_same_numbers,

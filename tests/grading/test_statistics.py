@@ -13,21 +13,22 @@ import pytest
 from sqlalchemy import insert
 
 from grader.domain.roles import Role
-from grader.engine.streams import DEVELOPMENT_SECRET
+from grader.engine.random.streams import DEVELOPMENT_SECRET
 from grader.errors import NotFound
-from grader.grading.desk import Desk
-from grader.grading.publishing import publish
-from grader.grading.receipts import SigningKey
-from grader.grading.requests import Answered
-from grader.grading.statistics import (
+from grader.grading.analytics.statistics import (
     AssignmentStatistics,
     QuestionStatistics,
     assignment_statistics,
 )
-from grader.grading.submitting import Sending, submit
+from grader.grading.context import Desk
+from grader.grading.idempotency import Answered
+from grader.grading.publishing.publish import publish
+from grader.grading.signing import SigningKey
+from grader.grading.submissions.submit import Sending, submit
 from grader.rubric.catalog import Assignment, read_assignment
-from grader.store.attempts import list_judged_of_question, note_view
-from grader.store.courses import (
+from grader.store.database import Database, Session
+from grader.store.queries.attempts import list_judged_of_question, note_view
+from grader.store.queries.courses import (
     EnrolmentLine,
     RunLine,
     add_course,
@@ -35,9 +36,8 @@ from grader.store.courses import (
     add_run,
     change_enrolment,
 )
-from grader.store.database import Database, Session
-from grader.store.people import add_person
-from grader.store.publications import add_extension
+from grader.store.queries.people import add_person
+from grader.store.queries.publications import add_extension
 from grader.store.tables import Judgement
 from tests.support import shipped
 

@@ -11,15 +11,15 @@ import pytest
 from grader.accounts.callers import Caller, Place, enter
 from grader.domain.roles import ALL_SCOPES, Role
 from grader.errors import MissingRole
-from grader.grading.today import (
+from grader.grading.analytics.staff_home import (
     MOST_NAMES,
     DubiousQuestions,
     Today,
     find_dubious,
     look_at_today,
 )
-from grader.store.courses import change_enrolment
 from grader.store.database import Database
+from grader.store.queries.courses import change_enrolment
 from tests.service import (
     DUE,
     EXPLORATION,

@@ -11,15 +11,15 @@ import pytest
 from sqlalchemy import text
 
 from grader.feedback.receipt import Receipt, hash_answer
-from grader.grading.deciding import override, version_of
-from grader.grading.desk import Desk
-from grader.grading.receipts import SigningKey, sign, withhold
-from grader.grading.verification.findings import MOST_SHOWN
-from grader.grading.verifying import Head, Sample
-from grader.store.courses import get_member
+from grader.grading.audit.findings import MOST_SHOWN
+from grader.grading.audit.verify import Head, Sample
+from grader.grading.context import Desk
+from grader.grading.grades.overrides import override, version_of
+from grader.grading.signing import SigningKey, sign, withhold
 from grader.store.database import Database, open_database
-from grader.store.grades import find_grades
-from grader.store.keys import add_signing_key
+from grader.store.queries.courses import get_member
+from grader.store.queries.grades import find_grades
+from grader.store.queries.signing_keys import add_signing_key
 from tests.accounts.people import RUN, place_of
 from tests.databases import BACKENDS, fresh_url
 from tests.grading.audited import SINGLE_HEAD, TRANSFORMERS, Store, days, fill, tampering

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from grader.jobs.background import Background, ShouldEnd
+from grader.web.ops.background import Background, ShouldEnd
 
 
 def test_one_piece_of_work_at_a_time() -> None:

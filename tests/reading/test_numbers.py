@@ -15,8 +15,8 @@ from hypothesis.extra import numpy as arrays
 from grader.domain.shapes import NUMBER, Shape, column, matrix, row
 from grader.errors import AnswerRefused, FieldError
 from grader.reading.layouts import MOST_ENTRIES
+from grader.reading.locations import excerpt
 from grader.reading.numbers import Array, read_array
-from grader.reading.spots import excerpt
 
 SHAPES = st.sampled_from([NUMBER, column(1), column(3), row(2), matrix(2, 3), matrix(3, 1)])
 JSON_SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30)

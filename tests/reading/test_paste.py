@@ -13,9 +13,9 @@ from hypothesis.extra import numpy as arrays
 
 from grader.domain.shapes import NUMBER, Shape, column, matrix, row
 from grader.errors import AnswerRefused, FieldError
-from grader.reading.cut import PasteFormat
 from grader.reading.numbers import Array
 from grader.reading.paste import LONGEST_TEXT, Pasted, looks_like_numbers, read_pasted
+from grader.reading.split_cells import PasteFormat
 
 SHAPES = st.sampled_from([NUMBER, column(1), column(3), row(2), matrix(2, 3), matrix(3, 1)])
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

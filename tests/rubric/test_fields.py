@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from grader.domain.verdicts import Outcome, Reason
-from grader.engine.judge import Judge, Judgement
-from grader.engine.rows import Submission
-from grader.engine.streams import DEVELOPMENT_KEYS
-from grader.engine.variants import stack_variants
+from grader.engine.judge.cases import Submission
+from grader.engine.judge.judge import Judge, Judgement
+from grader.engine.random.streams import DEVELOPMENT_KEYS
+from grader.engine.random.variants import stack_variants
 from grader.errors import AnswerRefused
 from grader.reading.answer import read_answer
 from grader.rubric.catalog import load_rubric_text

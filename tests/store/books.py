@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from grader.domain.roles import Role
-from grader.store.courses import (
+from grader.store.database import Database
+from grader.store.ids import new_id
+from grader.store.queries.courses import (
     EnrolmentLine,
     RunLine,
     add_course,
@@ -15,10 +17,8 @@ from grader.store.courses import (
     add_run,
     change_enrolment,
 )
-from grader.store.database import Database
-from grader.store.grades import GradeLine, put_grades
-from grader.store.ids import new_id
-from grader.store.people import PersonLine, add_people
+from grader.store.queries.grades import GradeLine, put_grades
+from grader.store.queries.people import PersonLine, add_people
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 RUN, WORK = "book", "work"

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from grader.store.claims import (
+from grader.store.database import Database
+from grader.store.queries.claims import (
     ClaimLine,
     drop_claim,
     find_claim,
@@ -15,8 +16,7 @@ from grader.store.claims import (
     list_claims,
     take_claim,
 )
-from grader.store.database import Database
-from grader.store.decisions import list_comments
+from grader.store.queries.decisions import list_comments
 from tests.service import EXPLORATION, NOW, World, make_service
 
 SOON, LATER = NOW + timedelta(minutes=5), NOW + timedelta(minutes=10)

@@ -7,13 +7,21 @@ from decimal import Decimal
 import pytest
 from sqlalchemy import text
 
+from bench.recording import explain, recording, run_again
 from grader.domain.roles import Role
 from grader.store.database import Database
-from grader.store.gradebooks import BY_LOGIN, Column, Order, Page, Spot, list_cells, list_page
-from grader.store.grades import put_grades
-from grader.store.recording import explain, recording, run_again
-from grader.store.selections import EVERYBODY, Selection, State
-from grader.store.totals import count_chosen, count_totals, find_totals_at, list_sections
+from grader.store.queries.gradebook import (
+    BY_LOGIN,
+    Column,
+    Order,
+    Page,
+    Spot,
+    list_cells,
+    list_page,
+)
+from grader.store.queries.grades import put_grades
+from grader.store.queries.selections import EVERYBODY, Selection, State
+from grader.store.queries.totals import count_chosen, count_totals, find_totals_at, list_sections
 from tests.store.books import RUN, WORK, Student, add_book, grade
 
 ORDERS = [

@@ -12,8 +12,8 @@ from sqlalchemy.exc import IntegrityError
 
 from grader.errors import KeysetError, NotFound, Unavailable
 from grader.store import writer as writer_module
-from grader.store.courses import add_course, has_course
 from grader.store.database import Database, Session
+from grader.store.queries.courses import add_course, has_course
 from grader.store.writer import Writer
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)

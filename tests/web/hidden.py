@@ -16,18 +16,18 @@ import numpy as np
 from httpx2 import Response
 from sqlalchemy import text
 
-from grader.engine.keysets import GRADING, GaussianKeys, InSpan, Source, sample_key_sets
-from grader.engine.noise import NoiseBank
-from grader.engine.observe import set_up
-from grader.engine.streams import RunSecret
-from grader.engine.variants import Variant
+from grader.engine.random.keysets import GRADING, GaussianKeys, InSpan, Source, sample_key_sets
+from grader.engine.random.noise import NoiseBank
+from grader.engine.random.streams import RunSecret
+from grader.engine.random.variants import Variant
+from grader.engine.sample.observe import set_up
 from grader.feedback.given import given_values
-from grader.formula.arrays import Rows
+from grader.formula.eval.arrays import Rows
 from grader.reading.fields import ArrayField
 from grader.rubric.catalog import Rubric
 from grader.rubric.forms.answers import ChoiceForm, FileForm, NumberForm, TextForm
 from grader.rubric.forms.question import ExampleForm, RangeForm
-from grader.store.courses import get_secret
+from grader.store.queries.courses import get_secret
 from tests.service import World
 from tests.support import shipped
 

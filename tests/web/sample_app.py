@@ -13,11 +13,11 @@ from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.testclient import TestClient
 from pydantic import AwareDatetime, Field
 
-from grader.web.frame import install_frame
-from grader.web.intake import Body, Caps, StrictRoute, install_intake, read_body, read_form
-from grader.web.logs import open_logs
-from grader.web.metrics import Metrics, open_metrics
-from grader.web.problems import install_problems
+from grader.web.errors.problems import install_problems
+from grader.web.http.body import Body, Caps, StrictRoute, install_intake, read_body, read_form
+from grader.web.http.middleware import install_frame
+from grader.web.ops.logs import open_logs
+from grader.web.ops.metrics import Metrics, open_metrics
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 
-from grader.web.protocol import DeadlineProtocol, Deadlines
+from grader.web.http.server import DeadlineProtocol, Deadlines
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from starlette.routing import Mount
 
 from grader.domain.roles import ALL_SCOPES, Role, Scope
 from grader.store.database import open_database
-from grader.web.access import CSRF_HEADER
+from grader.web.auth import CSRF_HEADER
 from grader.web.pages.rendering import PageRoute
 from tests.databases import BACKENDS, fresh_url
 from tests.service import (

@@ -14,8 +14,8 @@ from grader.accounts.courses import make_run
 from grader.accounts.rosters import enrol
 from grader.domain.roles import Role
 from grader.rubric.catalog import Assignment, read_assignment
-from grader.store.courses import get_run
 from grader.store.database import Database
+from grader.store.queries.courses import get_run
 from tests.service import DUE, EXPLORATION, SINGLE_HEAD, World, make_service
 from tests.support import shipped
 from tests.web.page_matrix import ASSIGNMENT
@@ -134,7 +134,7 @@ def test_answers_that_nothing_explains_are_described(world: World) -> None:
 
 
 def test_pages_of_attempts_are_turned(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grader.web.pages.analytics._PAGE", 2)
+    monkeypatch.setattr("grader.web.pages.staff.analytics._PAGE", 2)
     for number in range(3):
         world.submit("ada", AVERAGE, {"q": f"{number + 1} k_a"})
     first = page_of(world, f"{ANALYTICS}/3b/attempts?unsolved=true")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.errors import TooManyRequests
-from grader.web.budgets import Budgets, Rule
+from grader.web.http.rate_limits import Budgets, Rule
 
 RULES = {"submit": Rule(per_minute=30, burst=5), "read": Rule(per_minute=600, burst=100)}
 

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Request
 from fastapi.testclient import TestClient
 from starlette.responses import PlainTextResponse, StreamingResponse
 
-from grader.web.headers import CONTENT_SECURITY_POLICY
-from grader.web.metrics import render
+from grader.web.http.headers import CONTENT_SECURITY_POLICY
+from grader.web.ops.metrics import render
 from tests.web.sample_app import NOW, Sample, make_sample
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from grader.domain.roles import Role
 from grader.store.database import Database
-from grader.web.pages.gradebook_parts import heat_level
+from grader.web.pages.gradebook.cells import heat_level
 from tests.service import EXPLORATION, World, make_service
 from tests.web.test_pages import Browser
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from httpx2 import Response
 
-from grader.accounts.signing_in import set_password
-from grader.engine.keysets import GRADING, PRACTICE
-from grader.grading.records import variant_from
+from grader.accounts.sign_in import set_password
+from grader.engine.random.keysets import GRADING, PRACTICE
+from grader.grading.serialize import variant_from
 from grader.rubric.catalog import Assignment, Rubric, read_assignment
-from grader.store.attempts import find_variants
 from grader.store.database import open_database
-from grader.store.people import find_password_hash
+from grader.store.queries.attempts import find_variants
+from grader.store.queries.people import find_password_hash
 from tests.databases import fresh_url
 from tests.service import (
     DUE,

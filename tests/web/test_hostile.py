@@ -13,7 +13,7 @@ from httpx2 import Response
 
 from grader.domain.roles import Scope
 from grader.store.database import Database
-from grader.web.budgets import Rule
+from grader.web.http.rate_limits import Rule
 from tests.service import DUE, EXPLORATION, World, make_service
 
 COURSE = "/api/v1/courses/one"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from grader.web.intake import Body, Caps
+from grader.web.http.body import Body, Caps
 from tests.web.sample_app import Nested, Sample, Vector, make_sample
 from tests.web.serving import connect, read_all, serve, status_of
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from grader.domain.roles import Role
-from grader.grading.integrity import STALE_AFTER
-from grader.jobs.background import Background
-from grader.store.audit import list_audit
+from grader.grading.integrity.check import STALE_AFTER
 from grader.store.database import Database
-from grader.store.integrity import CheckLine, add_check, find_check, list_resemblances
-from grader.store.people import change_person
-from grader.web.pages.chances import say_apart, say_chance
+from grader.store.queries.audit import list_audit
+from grader.store.queries.integrity import CheckLine, add_check, find_check, list_resemblances
+from grader.store.queries.people import change_person
+from grader.web.ops.background import Background
+from grader.web.pages.staff.chances import say_apart, say_chance
 from tests.service import EXPLORATION, NOW, World, make_service, question_path
 from tests.web.test_pages import Browser
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from grader.web.logs import capture_libraries, describe_exception, open_logs
+from grader.web.ops.logs import capture_libraries, describe_exception, open_logs
 
 
 def test_a_line_is_json_with_its_time_and_level() -> None:

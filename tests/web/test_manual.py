@@ -11,11 +11,11 @@ from fastapi import APIRouter, Header
 from pydantic import Field
 
 from grader.errors import NotFound, NotSignedIn
-from grader.web.codes import MEANINGS
-from grader.web.intake import Body, StrictRoute
-from grader.web.manual import install_manual, prose
-from grader.web.openapi import install_openapi, responses
-from grader.web.schema_words import list_fields, make_example, tell_type
+from grader.web.errors.codes import MEANINGS
+from grader.web.errors.openapi import install_openapi, responses
+from grader.web.http.body import Body, StrictRoute
+from grader.web.manual.routes import install_manual, prose
+from grader.web.manual.schema_text import list_fields, make_example, tell_type
 from tests.web.sample_app import Sample, make_sample
 
 HOSTILE = "<script>alert(1)</script>"

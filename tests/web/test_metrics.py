@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from grader.web.metrics import count_request, open_metrics, render
+from grader.web.ops.metrics import count_request, open_metrics, render
 
 
 def test_two_apps_do_not_share_their_counts() -> None:

@@ -10,10 +10,10 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from grader.accounts.signing_in import set_password
+from grader.accounts.sign_in import set_password
 from grader.rubric.catalog import Rubric
 from grader.store.database import Database
-from grader.web.pages.prose import to_html
+from grader.web.pages.markdown import to_html
 from grader.web.pages.rendering import PageRoute
 from tests.service import EXPLORATION, SINGLE_HEAD, World, make_service
 from tests.support import shipped

@@ -32,9 +32,9 @@ from grader.errors import (
     Unavailable,
     Unconditional,
 )
-from grader.web.codes import MEANINGS
-from grader.web.openapi import EXAMPLES, install_openapi, responses
-from grader.web.problems import MALFORMED_STATUSES, problem_of, status_of_code
+from grader.web.errors.codes import MEANINGS
+from grader.web.errors.openapi import EXAMPLES, install_openapi, responses
+from grader.web.errors.problems import MALFORMED_STATUSES, problem_of, status_of_code
 from tests.web.sample_app import Sample, make_sample
 
 FIELD = FieldError("q, entry 4 is text.", field="q", code="number.type", path=(3,), got="text")

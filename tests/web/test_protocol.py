@@ -12,7 +12,7 @@ import pytest
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from grader.web.protocol import Deadlines
+from grader.web.http.server import Deadlines
 from tests.web.sample_app import make_sample
 from tests.web.serving import connect, read_all, read_response, serve, status_of
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from grader.feedback.receipt import Receipt, hash_answer
-from grader.grading.bundles import read_bundle
-from grader.grading.receipts import verify_signature
-from grader.grading.replay import replay
+from grader.grading.receipts.bundle import read_bundle
+from grader.grading.receipts.replay import replay
+from grader.grading.signing import verify_signature
 from grader.store.database import Database
 from tests.service import EXPLORATION, World, make_service
 

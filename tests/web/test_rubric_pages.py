@@ -10,7 +10,7 @@ from markupsafe import escape
 
 from grader.rubric.catalog import Assignment, read_assignment
 from grader.store.database import Database
-from grader.web.pages.yaml_lines import mark_lines
+from grader.web.pages.staff.yaml_lines import mark_lines
 from tests.service import EXPLORATION, World, make_service
 from tests.support import rubric_of, shipped
 from tests.web.test_pages import Browser

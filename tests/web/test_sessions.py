@@ -15,11 +15,11 @@ from fastapi.testclient import TestClient
 from httpx2 import Response
 
 from grader.accounts.people import end_person
-from grader.accounts.signing_in import SESSION_LASTS, set_password
+from grader.accounts.sign_in import SESSION_LASTS, set_password
 from grader.domain.roles import Role
 from grader.store.database import Database, open_database
-from grader.web.access import CSRF_HEADER, SESSION_COOKIE
-from grader.web.budgets import Rule
+from grader.web.auth import CSRF_HEADER, SESSION_COOKIE
+from grader.web.http.rate_limits import Rule
 from tests.databases import fresh_url
 from tests.service import BASE, EXPLORATION, World, make_service, question_path
 

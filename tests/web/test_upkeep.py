@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import func, select
 
-from grader.grading.requests import forget_old
+from grader.grading.idempotency import forget_old
 from grader.store.database import Database
 from grader.store.tables import IdempotencyKey
 from tests.service import EXPLORATION, World, make_service, question_path

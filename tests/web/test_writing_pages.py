@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader.grading.uploading import MOST_BYTES
+from grader.grading.submissions.uploads import MOST_BYTES
 from grader.store.database import Database
 from tests.service import EXPLORATION, World, make_service
 from tests.web.page_matrix import AVERAGE

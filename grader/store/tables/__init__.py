@@ -6,14 +6,14 @@ it: a person's id or a token's.
 
 from __future__ import annotations
 
-from grader.store.tables.answers import Attempt, Draft, Judgement, Upload, Variant, View
+from grader.store.tables.attempts import Attempt, Draft, Judgement, Upload, Variant, View
+from grader.store.tables.audit_keys import AuditEntry, SigningKey
 from grader.store.tables.base import Table
+from grader.store.tables.credentials import BrowserSession, IdempotencyKey, SignInLink, Token
 from grader.store.tables.decisions import Claim, ExternalScore, Grade, Override, Review, Total
-from grader.store.tables.entry import BrowserSession, IdempotencyKey, SignInLink, Token
 from grader.store.tables.integrity import IntegrityCheck, Resemblance
 from grader.store.tables.people import Course, Enrolment, Person, Run
-from grader.store.tables.published import Extension, Publication, PublicationPart, RubricText
-from grader.store.tables.trust import AuditEntry, SigningKey
+from grader.store.tables.publications import Extension, Publication, PublicationPart, RubricText
 
 __all__ = [
     "Attempt",

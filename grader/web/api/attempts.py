@@ -20,24 +20,18 @@ from grader.errors import (
     ReusedKey,
     TooManyRequests,
 )
-from grader.grading.attempts import find_attempt, list_attempts, report_attempt
-from grader.grading.bundles import Bundle, write_bundle
-from grader.grading.bundling import bundle_attempt
-from grader.grading.checking import Reading, check_answer
-from grader.grading.reports import AttemptReport
-from grader.grading.showing import get_assignment, refuse_unopened, variant_of
-from grader.grading.submitting import Sending
-from grader.web.access import Reader, Sender, allows, caller_with
+from grader.grading.attempts.bundle_for import bundle_attempt
+from grader.grading.attempts.find import find_attempt, list_attempts, report_attempt
+from grader.grading.attempts.open_questions import get_assignment, refuse_unopened, variant_of
+from grader.grading.attempts.report import AttemptReport
+from grader.grading.receipts.bundle import Bundle, write_bundle
+from grader.grading.submissions.check import Reading, check_answer
+from grader.grading.submissions.submit import Sending
 from grader.web.api.courses import Assignment, Question
-from grader.web.api.requests import (
-    IN_COURSE,
-    KeyHeader,
-    RequestDigest,
-    request_key,
-    respond,
-)
-from grader.web.intake import Body, StrictRoute
-from grader.web.openapi import responses
+from grader.web.api.idempotency import IN_COURSE, KeyHeader, RequestDigest, request_key, respond
+from grader.web.auth import Reader, Sender, allows, caller_with
+from grader.web.errors.openapi import responses
+from grader.web.http.body import Body, StrictRoute
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Answers"])

@@ -8,16 +8,13 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from grader.accounts.callers import Place
 from grader.domain.roles import Role, Scope
-from grader.store.audit import list_audit
-from grader.web.access import (
-    allows,
-    place_with,
-)
+from grader.store.queries.audit import list_audit
 from grader.web.api import staff_models as m
-from grader.web.api import staff_views as views
-from grader.web.api.requests import IN_COURSE
-from grader.web.intake import StrictRoute
-from grader.web.paging import Cursor, Limit, decode_cursor, encode_cursor, link_next
+from grader.web.api import staff_presenters as views
+from grader.web.api.idempotency import IN_COURSE
+from grader.web.auth import allows, place_with
+from grader.web.http.body import StrictRoute
+from grader.web.pagination import Cursor, Limit, decode_cursor, encode_cursor, link_next
 from grader.web.service import ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Audit"])

@@ -12,10 +12,7 @@ from grader.accounts.callers import Caller
 from grader.accounts.courses import make_run
 from grader.domain.roles import Role, Scope
 from grader.errors import MissingRole, MissingScope, NotSignedIn, Refused, TooManyRequests
-from grader.grading.practice import MOST as MOST_PRACTICE
-from grader.grading.practice import practice_key_sets
-from grader.grading.requests import once
-from grader.grading.showing import (
+from grader.grading.attempts.open_questions import (
     Shown,
     get_assignment,
     list_assignments,
@@ -23,21 +20,18 @@ from grader.grading.showing import (
     show_question,
     variant_of,
 )
-from grader.store.attempts import has_view
-from grader.store.courses import list_enrolments, list_runs
+from grader.grading.idempotency import once
+from grader.grading.submissions.practice import MOST as MOST_PRACTICE
+from grader.grading.submissions.practice import practice_key_sets
 from grader.store.database import Session
-from grader.web.access import AnyCaller, Reader, allows, caller_with, operator_with
+from grader.store.queries.attempts import has_view
+from grader.store.queries.courses import list_enrolments, list_runs
 from grader.web.api import models as m
-from grader.web.api import views
-from grader.web.api.requests import (
-    IN_COURSE,
-    KeyHeader,
-    RequestDigest,
-    request_key,
-    respond,
-)
-from grader.web.intake import Body, StrictRoute
-from grader.web.openapi import responses
+from grader.web.api import presenters
+from grader.web.api.idempotency import IN_COURSE, KeyHeader, RequestDigest, request_key, respond
+from grader.web.auth import AnyCaller, Reader, allows, caller_with, operator_with
+from grader.web.errors.openapi import responses
+from grader.web.http.body import Body, StrictRoute
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Courses"])
@@ -63,7 +57,7 @@ def get_me(caller: AnyCaller, service: ServiceDep) -> m.MeRead:
         name=person.name if person else None,
         is_operator=caller.is_operator,
         scopes=sorted(scope.value for scope in caller.scopes),
-        courses=[views.enrolled_course(*each) for each in courses],
+        courses=[presenters.enrolled_course(*each) for each in courses],
     )
 
 
@@ -79,12 +73,12 @@ def get_courses(
     """The course runs in which the caller takes part; for operators all of them."""
     with service.database.read() as session:
         if caller.is_operator:
-            return [views.course_read(run, Role.INSTRUCTOR) for run in list_runs(session)]
+            return [presenters.course_read(run, Role.INSTRUCTOR) for run in list_runs(session)]
         if caller.person is None:
             runs = [run for run in list_runs(session) if run.id == caller.run_id]
-            return [views.course_read(run, Role.INSTRUCTOR) for run in runs]
+            return [presenters.course_read(run, Role.INSTRUCTOR) for run in runs]
         enrolments = list_enrolments(session, person_id=caller.person.id)
-        return [views.enrolled_course(*each) for each in enrolments]
+        return [presenters.enrolled_course(*each) for each in enrolments]
 
 
 class CourseCreate(Body):
@@ -119,7 +113,7 @@ async def create_course(
             request_key(caller.id, key, digest),
             at=at,
             status=201,
-            do=lambda: views.course_read(
+            do=lambda: presenters.course_read(
                 make_run(
                     session,
                     course_id=body.course,
@@ -144,7 +138,7 @@ async def create_course(
 )
 def get_course(place: Reader) -> m.CourseRead:
     """A course run."""
-    return views.course_read(place.run, place.role)
+    return presenters.course_read(place.run, place.role)
 
 
 @router.get(
@@ -159,7 +153,7 @@ def get_assignments(
     """All assignments in force, with the caller's own points, by due date."""
     with service.database.read() as session:
         states = list_assignments(session, service.desk, place, at=at)
-        return [views.assignment_summary(state, at=at) for state in states]
+        return [presenters.assignment_summary(state, at=at) for state in states]
 
 
 @router.get(
@@ -174,7 +168,7 @@ def get_one_assignment(
     """An assignment: its parts, points, own score, attempts left, due date."""
     with service.database.read() as session:
         state = get_assignment(session, service.desk, place, assignment=assignment, at=at)
-        return views.assignment_read(state, at=at)
+        return presenters.assignment_read(state, at=at)
 
 
 @router.get(
@@ -209,7 +203,7 @@ async def get_question(
     shown = await run_in_threadpool(show_again)
     if shown is None:
         shown = await service.writer.run(lambda session: show(session, keep=True))
-    return views.question_read(shown, course=place.run.id, at=at)
+    return presenters.question_read(shown, course=place.run.id, at=at)
 
 
 @router.get(

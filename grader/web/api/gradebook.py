@@ -7,17 +7,17 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from grader.domain.roles import Scope
-from grader.grading.gradebook import Gradebook, load_gradebook, read_order
-from grader.grading.gradebook_files import BYTE_ORDER_MARK, json_lines, to_csv
-from grader.store.selections import Selection, State
-from grader.web.access import Overseer, allows
+from grader.grading.grades.export import BYTE_ORDER_MARK, json_lines, to_csv
+from grader.grading.grades.gradebook import Gradebook, load_gradebook, read_order
+from grader.store.queries.selections import Selection, State
 from grader.web.api import staff_models as m
-from grader.web.api import staff_views as views
+from grader.web.api import staff_presenters as views
 from grader.web.api.courses import Assignment
-from grader.web.api.requests import IN_COURSE
-from grader.web.gradebooks import Section, Sort, Text, read_spot, write_spot
-from grader.web.intake import StrictRoute
-from grader.web.paging import Cursor, Limit, link_next
+from grader.web.api.idempotency import IN_COURSE
+from grader.web.auth import Overseer, allows
+from grader.web.gradebook_query import Section, Sort, Text, read_spot, write_spot
+from grader.web.http.body import StrictRoute
+from grader.web.pagination import Cursor, Limit, link_next
 from grader.web.service import ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Grades"])

@@ -16,19 +16,18 @@ from grader.errors import (
     Unconditional,
 )
 from grader.feedback.parts import Part
-from grader.grading.bundling import when_published
-from grader.grading.deciding import OutsideScore, enter_scores, extend, override
-from grader.grading.statistics import AssignmentStatistics, assignment_statistics
-from grader.store.courses import get_member, list_members
+from grader.grading.analytics.statistics import AssignmentStatistics, assignment_statistics
+from grader.grading.attempts.bundle_for import when_published
+from grader.grading.grades.overrides import OutsideScore, enter_scores, extend, override
 from grader.store.database import Session
-from grader.store.decisions import list_external_scores, list_overrides
-from grader.store.grades import find_grades
-from grader.store.publications import list_extensions
-from grader.web.access import Decider, Overseer, allows
+from grader.store.queries.courses import get_member, list_members
+from grader.store.queries.decisions import list_external_scores, list_overrides
+from grader.store.queries.grades import find_grades
+from grader.store.queries.publications import list_extensions
 from grader.web.api import staff_models as m
-from grader.web.api import staff_views as views
+from grader.web.api import staff_presenters as views
 from grader.web.api.courses import Assignment, Question
-from grader.web.api.requests import (
+from grader.web.api.idempotency import (
     IN_COURSE,
     KeyHeader,
     MatchHeader,
@@ -39,8 +38,9 @@ from grader.web.api.requests import (
     request_key,
     respond,
 )
-from grader.web.intake import Body, StrictRoute
-from grader.web.openapi import responses
+from grader.web.auth import Decider, Overseer, allows
+from grader.web.errors.openapi import responses
+from grader.web.http.body import Body, StrictRoute
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Grades"])

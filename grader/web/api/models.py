@@ -10,7 +10,7 @@ from pydantic import Field
 from grader.domain.policies import Feedback, Phase
 from grader.domain.roles import Role
 from grader.feedback.parts import Part, Points
-from grader.grading.showing import State
+from grader.grading.attempts.open_questions import State
 
 
 class CourseRead(Part):

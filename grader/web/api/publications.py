@@ -13,20 +13,15 @@ from grader.errors import (
     ReusedKey,
     RubricErrors,
 )
-from grader.grading.publishing import check_examples, publish
+from grader.grading.publishing.publish import check_examples, publish
 from grader.rubric.catalog import Assignment as CompiledAssignment
 from grader.rubric.catalog import read_assignment
 from grader.store.database import Session
-from grader.store.publications import find_in_force, list_publications, list_versions
-from grader.web.access import (
-    Overseer,
-    Publisher,
-    allows,
-)
+from grader.store.queries.publications import find_in_force, list_publications, list_versions
 from grader.web.api import staff_models as m
-from grader.web.api import staff_views as views
+from grader.web.api import staff_presenters as views
 from grader.web.api.courses import Assignment
-from grader.web.api.requests import (
+from grader.web.api.idempotency import (
     IN_COURSE,
     KeyHeader,
     RequestDigest,
@@ -34,8 +29,9 @@ from grader.web.api.requests import (
     request_key,
     respond,
 )
-from grader.web.intake import Body, StrictRoute
-from grader.web.openapi import responses
+from grader.web.auth import Overseer, Publisher, allows
+from grader.web.errors.openapi import responses
+from grader.web.http.body import Body, StrictRoute
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Publishing"])

@@ -14,18 +14,13 @@ from grader.errors import (
     Refused,
     ReusedKey,
 )
-from grader.grading.reviewing import list_waiting, review, review_version
+from grader.grading.reviews.review import list_waiting, review, review_version
 from grader.store.database import Session
-from grader.web.access import (
-    Overseer,
-    Reviewer,
-    allows,
-)
 from grader.web.api import staff_models as m
-from grader.web.api import staff_views as views
+from grader.web.api import staff_presenters as views
 from grader.web.api.attempts import AttemptId
 from grader.web.api.courses import Assignment
-from grader.web.api.requests import (
+from grader.web.api.idempotency import (
     IN_COURSE,
     KeyHeader,
     MatchHeader,
@@ -36,9 +31,10 @@ from grader.web.api.requests import (
     request_key,
     respond,
 )
-from grader.web.intake import Body, StrictRoute
-from grader.web.openapi import responses
-from grader.web.paging import Cursor, Limit, decode_cursor, encode_cursor, link_next
+from grader.web.auth import Overseer, Reviewer, allows
+from grader.web.errors.openapi import responses
+from grader.web.http.body import Body, StrictRoute
+from grader.web.pagination import Cursor, Limit, decode_cursor, encode_cursor, link_next
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Reviews"])

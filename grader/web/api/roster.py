@@ -11,17 +11,16 @@ from pydantic import Field
 from grader.accounts.links import make_link_for
 from grader.accounts.roster_plans import Kind, RosterPlan, plan_roster
 from grader.accounts.rosters import apply_roster, leave, read_roster
-from grader.accounts.signing_in import LINK_LASTS
+from grader.accounts.sign_in import LINK_LASTS
 from grader.domain.roles import Role, Scope
 from grader.errors import (
     Refused,
     ReusedKey,
 )
 from grader.feedback.parts import Part
-from grader.store.courses import Member, get_member, list_members
 from grader.store.database import Session
-from grader.web.access import Registrar, allows
-from grader.web.api.requests import (
+from grader.store.queries.courses import Member, get_member, list_members
+from grader.web.api.idempotency import (
     IN_COURSE,
     KeyHeader,
     RequestDigest,
@@ -29,9 +28,10 @@ from grader.web.api.requests import (
     request_key,
     respond,
 )
-from grader.web.intake import Body, StrictRoute
-from grader.web.openapi import responses
-from grader.web.paging import Cursor, Limit, decode_cursor, encode_cursor, link_next
+from grader.web.auth import Registrar, allows
+from grader.web.errors.openapi import responses
+from grader.web.http.body import Body, StrictRoute
+from grader.web.pagination import Cursor, Limit, decode_cursor, encode_cursor, link_next
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Roster"])

@@ -9,7 +9,7 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from grader.accounts.callers import recognise_session
-from grader.accounts.signing_in import (
+from grader.accounts.sign_in import (
     LONGEST_PASSWORD,
     SignedIn,
     check_password,
@@ -20,18 +20,18 @@ from grader.accounts.signing_in import (
 )
 from grader.errors import NotSignedIn, TooManyRequests
 from grader.feedback.parts import Part
-from grader.grading.receipts import SigningKey
-from grader.store.keys import list_signing_keys
-from grader.web.access import (
+from grader.grading.signing import SigningKey
+from grader.store.queries.signing_keys import list_signing_keys
+from grader.web.api.models import KeyRead
+from grader.web.auth import (
     allows,
     cookie_name,
     refuse_foreign_origin,
     refuse_forged,
     session_secret,
 )
-from grader.web.api.models import KeyRead
-from grader.web.intake import Body, StrictRoute
-from grader.web.openapi import responses
+from grader.web.errors.openapi import responses
+from grader.web.http.body import Body, StrictRoute
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Signing in"])

@@ -21,17 +21,13 @@ from grader.errors import (
     NotSignedIn,
     TooManyRequests,
 )
-from grader.store.tokens import list_tokens
-from grader.web.access import (
-    TokenMaker,
-    allows,
-    caller_with,
-)
+from grader.store.queries.tokens import list_tokens
 from grader.web.api import models as m
-from grader.web.api import views
-from grader.web.api.requests import IN_COURSE
-from grader.web.intake import Body, StrictRoute
-from grader.web.openapi import responses
+from grader.web.api import presenters
+from grader.web.api.idempotency import IN_COURSE
+from grader.web.auth import TokenMaker, allows, caller_with
+from grader.web.errors.openapi import responses
+from grader.web.http.body import Body, StrictRoute
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Tokens"])
@@ -65,7 +61,7 @@ async def create_service_token(
             session, place, label=body.label, scopes=body.scopes, days=body.days, at=at
         )
     )
-    return views.token_made(token.line, token.secret)
+    return presenters.token_made(token.line, token.secret)
 
 
 @router.get(
@@ -78,7 +74,7 @@ def get_service_tokens(place: TokenMaker, service: ServiceDep) -> list[m.TokenRe
     """The tokens of services of this course."""
     with service.database.read() as session:
         lines = list_tokens(session, run_id=place.run.id)
-    return [views.token_read(line) for line in lines]
+    return [presenters.token_read(line) for line in lines]
 
 
 @router.delete(
@@ -116,7 +112,7 @@ async def create_token(
             session, caller, label=body.label, scopes=body.scopes, days=body.days, at=at
         )
     )
-    return views.token_made(token.line, token.secret)
+    return presenters.token_made(token.line, token.secret)
 
 
 @router.get(
@@ -129,7 +125,7 @@ def get_tokens(caller: _Owner, service: ServiceDep) -> list[m.TokenRead]:
     """One's own tokens."""
     person = caller.need_person()
     with service.database.read() as session:
-        return [views.token_read(line) for line in list_tokens(session, person_id=person.id)]
+        return [presenters.token_read(line) for line in list_tokens(session, person_id=person.id)]
 
 
 @router.delete(

@@ -11,13 +11,13 @@ from grader.accounts.callers import Caller
 from grader.domain.roles import Scope
 from grader.errors import Refused
 from grader.feedback.parts import Part
-from grader.grading.uploading import MOST_BYTES, Uploaded, get_upload, upload
+from grader.grading.submissions.uploads import MOST_BYTES, Uploaded, get_upload, upload
 from grader.store.database import Session
-from grader.store.uploads import UploadLine
-from grader.web.access import Sender, allows, caller_with
-from grader.web.api.requests import IN_COURSE
-from grader.web.intake import StrictRoute, read_body
-from grader.web.openapi import responses
+from grader.store.queries.uploads import UploadLine
+from grader.web.api.idempotency import IN_COURSE
+from grader.web.auth import Sender, allows, caller_with
+from grader.web.errors.openapi import responses
+from grader.web.http.body import StrictRoute, read_body
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Answers"])

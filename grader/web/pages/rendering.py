@@ -15,13 +15,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from grader import __version__
 from grader.accounts.callers import Caller, recognise_session
-from grader.accounts.signing_in import csrf_token
+from grader.accounts.sign_in import csrf_token
 from grader.errors import KeysetError, NotSignedIn
-from grader.web.access import refuse_forged, session_secret
-from grader.web.intake import read_form
-from grader.web.pages import words
-from grader.web.pages.prose import inline_html, to_html
-from grader.web.problems import headers_of, problem_of
+from grader.web.auth import refuse_forged, session_secret
+from grader.web.errors.problems import headers_of, problem_of
+from grader.web.http.body import read_form
+from grader.web.pages import format
+from grader.web.pages.markdown import inline_html, to_html
 from grader.web.service import Service, received_at, service_of
 
 #: A form with an answer is as large as an answer by JSON may be.
@@ -40,13 +40,13 @@ def _environment() -> Environment:
     environment.filters |= {
         "prose": to_html,
         "line": inline_html,
-        "points": words.say_points,
-        "state": words.say_state,
-        "phase": words.say_phase,
-        "outcome": words.say_outcome,
-        "span": words.say_span,
+        "points": format.say_points,
+        "state": format.say_state,
+        "phase": format.say_phase,
+        "outcome": format.say_outcome,
+        "span": format.say_span,
     }
-    environment.globals |= {"time": words.say_time, "version": __version__}
+    environment.globals |= {"time": format.say_time, "version": __version__}
     return environment
 
 

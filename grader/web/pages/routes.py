@@ -4,50 +4,44 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from grader.web.pages import (
+from grader.web.pages import sign_in, tokens
+from grader.web.pages.gradebook import dashboard, student_question
+from grader.web.pages.review import routes
+from grader.web.pages.staff import (
     analytics,
-    answering,
-    attempt_view,
-    comparing,
+    attempt,
     extensions,
-    given,
-    gradebook,
-    grades,
+    home,
     integrity,
-    people,
-    reviewing,
+    person,
     roster,
     roster_import,
     rubrics,
-    sign_in,
-    today,
-    tokens,
-    work,
-    writing,
 )
+from grader.web.pages.student import compare, downloads, drafting, question, work
 
 _ON_THE_WAY_IN = (sign_in.router,)
 _FOR_STUDENTS = (
     work.router,
-    answering.router,
-    writing.router,
-    given.router,
-    comparing.router,
+    question.router,
+    drafting.router,
+    downloads.router,
+    compare.router,
     tokens.router,
 )
 _FOR_STAFF = (
-    today.router,
-    gradebook.router,
-    grades.router,
-    attempt_view.router,
-    reviewing.router,
+    home.router,
+    dashboard.router,
+    student_question.router,
+    attempt.router,
+    routes.router,
     analytics.router,
     integrity.router,
     rubrics.router,
     extensions.router,
     roster.router,
     roster_import.router,
-    people.router,
+    person.router,
 )
 
 

@@ -11,11 +11,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from grader.accounts.signing_in import SignedIn, sign_out
+from grader.accounts.sign_in import SignedIn, sign_out
 from grader.errors import NotSignedIn
-from grader.web.access import cookie_name, refuse_foreign_origin
 from grader.web.api.session import by_link, by_password, set_cookie, spend_sign_in
-from grader.web.intake import read_form
+from grader.web.auth import cookie_name, refuse_foreign_origin
+from grader.web.http.body import read_form
 from grader.web.pages.rendering import FormDep, PageRoute, VisitorDep, render
 from grader.web.service import ReceivedAt, Service, ServiceDep
 

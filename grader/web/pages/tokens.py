@@ -22,13 +22,13 @@ from grader.accounts.tokens import (
 )
 from grader.domain.roles import STUDENT_SCOPES, Role, Scope
 from grader.errors import Fault, MalformedRequest
-from grader.store.courses import list_enrolments
 from grader.store.database import Session
-from grader.store.tokens import TokenLine, list_tokens
-from grader.web.access import CourseId
+from grader.store.queries.courses import list_enrolments
+from grader.store.queries.tokens import TokenLine, list_tokens
 from grader.web.api.tokens import TokenId
+from grader.web.auth import CourseId
+from grader.web.pages.form_state import Typed
 from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render
-from grader.web.pages.typed import Typed
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -1,0 +1,1 @@
+"""Benchmarks as ratios within one run; `make bench` runs them."""

@@ -1,0 +1,269 @@
+"""How fast the engine and the grade dashboard are, as ratios within one run.
+
+The machines this runs on are noisy, so that seconds mean little. What is compared is measured in
+turns, and the fastest of many turns counts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from rich.table import Table
+
+from grader.cli.check_runs import run_checks
+from grader.cli.options import JsonOption, console, print_json
+from grader.engine.judge.cases import Submission
+from grader.engine.judge.judge import Judge
+from grader.engine.random.streams import DEVELOPMENT_KEYS
+from grader.engine.random.variants import Variant, stack_variants
+from grader.formula.formula import read_formula
+from grader.reading.answer import read_answer
+from grader.reading.fields import ArrayField
+from grader.reading.formulas import evaluate_formula
+from grader.rubric.catalog import Rubric, load_rubric_text, shipped_folder
+
+Array = NDArray[Any]
+
+_QUESTION = "self-attention-and-transformers", "c-i"
+_STUDENTS = 256
+#: How many students are in the classes whose grades are shown.
+_CLASSES = (2_000, 10_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One line of the table: what was measured and how much was promised at most."""
+
+    what: str
+    measured: float
+    promised: float
+    unit: str
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the promise is kept."""
+        return self.measured <= self.promised
+
+
+def bench(
+    turns: Annotated[int, typer.Option(min=3, help="How often everything is measured.")] = 200,
+    check: Annotated[
+        bool, typer.Option(help="Also time `grader check` of all shipped rubrics.")
+    ] = True,
+    pages: Annotated[
+        bool, typer.Option(help="Also time the page of all grades, with up to 10 000 students.")
+    ] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure the speed of grading and of the grade dashboard, beside what is promised.
+
+    Exit code 0: all promises are kept. 1: one is not.
+    """
+    figures = measure_all(turns=turns, check=check)
+    if pages:
+        figures += measure_pages(turns=max(3, turns // 4), tell=not as_json)
+    if as_json:
+        print_json([_as_data(figure) for figure in figures])
+    else:
+        _print(figures)
+    if not all(figure.is_kept for figure in figures):
+        raise typer.Exit(1)
+
+
+def measure_all(*, turns: int, check: bool) -> list[Figure]:
+    """All figures, the quick ones first."""
+    figures = []
+    for keys, size, promised in ((8, 16, 2.2), (16, 64, 1.5)):
+        rubric = _rubric(keys, size)
+        single, kernel = _judging(rubric, turns)
+        label = f"{keys} keys x {size}"
+        figures.append(
+            Figure(f"judging one answer / bare kernel, {label}", single / kernel, promised, "x")
+        )
+        batch = _batch(rubric, max(3, turns // 40)) / _STUDENTS
+        figures.append(
+            Figure(
+                f"one of {_STUDENTS} answers in a batch / alone, {label}", batch / single, 0.5, "x"
+            )
+        )
+    figures.append(Figure("a formula read and evaluated", 1e3 * _formula(turns), 1.0, "ms"))
+    figures.append(_noise_memory())
+    if check:
+        started = time.perf_counter()
+        list(run_checks(shipped_folder(), variants=50))
+        seconds = time.perf_counter() - started
+        figures.append(Figure("check of all rubrics, 50 variants", seconds, 60.0, "s"))
+    return figures
+
+
+def measure_pages(*, turns: int, tell: bool, sizes: Sequence[int] = _CLASSES) -> list[Figure]:
+    """How long the page of all grades takes, beside its statements; with `tell`, their plans."""
+    # The service is imported only here: all else works without it.
+    from bench.pages import GRADES, ORDERS, QUESTIONS, open_hall
+
+    figures = []
+    for students in sizes:
+        label = f"{students} students x {QUESTIONS}"
+        with open_hall(students=students) as hall:
+            for order, query in ORDERS.items():
+                measured = hall.measure(GRADES + query, turns=turns)
+                what = f"grades by {order}, {label}"
+                figures.append(Figure(what, 1e3 * measured.page, 1000.0, "ms"))
+                figures.append(Figure(f"{what} / its SQL", measured.ratio, 3.0, "x"))
+                if tell:
+                    _print_plans(what, hall.plans(GRADES + query))
+    return figures
+
+
+def _print_plans(what: str, plans: dict[str, list[str]]) -> None:
+    console.print(f"[bold]{what}[/]")
+    for steps in plans.values():
+        for step in steps:
+            console.print(f"  {step}", markup=False, highlight=False)
+    console.print()
+
+
+def _fastest(*contestants: Callable[[], object], turns: int) -> list[float]:
+    """The fastest turn of each, taken in turns so that a slow moment hits all alike."""
+    best = [float("inf")] * len(contestants)
+    for _ in range(turns):
+        for place, contestant in enumerate(contestants):
+            started = time.perf_counter()
+            contestant()
+            best[place] = min(best[place], time.perf_counter() - started)
+    return best
+
+
+def _rubric(keys: int, size: int) -> Rubric:
+    """The shipped question on noisy keys, at another size."""
+    assignment, question = _QUESTION
+    path = shipped_folder() / assignment / f"{question}.yaml"
+    text = path.read_text(encoding="utf-8")
+    text = text.replace("\n  n: 8\n", f"\n  n: {keys}\n").replace("\n  d: 16\n", f"\n  d: {size}\n")
+    return load_rubric_text(text, path=Path(path.name), assignment=assignment, earlier={})
+
+
+def _model_answer(variant: Variant) -> dict[str, list[float]]:
+    means = variant.values["mu"]
+    query = 40 * (means[variant.indices["a"]] + means[variant.indices["b"]])
+    return {"q": query.tolist()}
+
+
+def _judging(rubric: Rubric, turns: int) -> tuple[float, float]:
+    """Seconds to read and judge one numeric answer, and seconds of the bare kernel."""
+    judge = Judge(rubric.question, DEVELOPMENT_KEYS)
+    variant = judge.variant("bench")
+    drawn = stack_variants([variant])
+    sent = _model_answer(variant)
+
+    def whole() -> None:
+        answer = read_answer(sent, rubric.question.fields, drawn)
+        judge.judge([Submission(variant, answer)])
+
+    keys, size = variant.values["mu"].shape
+    noise = judge.ground.source(0, 2000).normals("k", (keys, size))
+    built = variant.values["mu"] + 1e-6 * noise.swapaxes(0, 1)
+    kernel = _kernel(np.ascontiguousarray(built), variant.values["v"], np.array(sent["q"]))
+    single, bare = _fastest(whole, kernel, turns=turns)
+    return single, bare
+
+
+def _kernel(keys: Array, values: Array, query: Array) -> Callable[[], Array]:
+    """One matrix product, softmax, one matrix product: what cannot be left out."""
+    sets, count, size = keys.shape
+    flat = keys.reshape(sets * count, size)
+
+    def run() -> Array:
+        scores = (flat @ query).reshape(sets, count)
+        scores -= scores.max(axis=1, keepdims=True)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(axis=1, keepdims=True)
+        return np.asarray(scores @ values)
+
+    return run
+
+
+def _batch(rubric: Rubric, turns: int) -> float:
+    """Seconds to read and judge the answers of many students, each on its own variant."""
+    judge = Judge(rubric.question, DEVELOPMENT_KEYS)
+    variants = [judge.variant(f"student-{number}") for number in range(_STUDENTS)]
+    sent = [_model_answer(variant) for variant in variants]
+    drawn = [stack_variants([variant]) for variant in variants]
+
+    def whole() -> None:
+        judge.judge(
+            [
+                Submission(variant, read_answer(each, rubric.question.fields, environment))
+                for variant, each, environment in zip(variants, sent, drawn, strict=True)
+            ]
+        )
+
+    return _fastest(whole, turns=turns)[0]
+
+
+def _formula(turns: int) -> float:
+    """Seconds to read a formula and evaluate it once."""
+    rubric = _rubric(8, 16)
+    (field, *_) = rubric.question.fields
+    assert isinstance(field, ArrayField), "the first field is the query"
+    drawn = stack_variants([Judge(rubric.question, DEVELOPMENT_KEYS).variant("bench")])
+    text = r"q = \log(t)\left(\mu_a + \mu_{b}\right) where t = 10^{12}"
+    scope = field.scope
+
+    def whole() -> None:
+        evaluate_formula(read_formula(text, scope, named="q"), drawn, large=1.0)
+
+    return _fastest(whole, turns=turns)[0]
+
+
+def _noise_memory() -> Figure:
+    """Noise kept after many students were judged, beside the bound."""
+    rubric = _rubric(8, 16)
+    judge = Judge(rubric.question, DEVELOPMENT_KEYS)
+    for number in range(20):
+        variant = judge.variant(f"student-{number}")
+        answer = read_answer(
+            _model_answer(variant), rubric.question.fields, stack_variants([variant])
+        )
+        judge.judge([Submission(variant, answer)])
+    mebi = 1024 * 1024
+    return Figure(
+        "noise kept for 20 students",
+        judge.bank.kept_bytes / mebi,
+        judge.bank.most_bytes / mebi,
+        "MiB",
+    )
+
+
+def _print(figures: list[Figure]) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("what")
+    table.add_column("measured", justify="right")
+    table.add_column("at most", justify="right")
+    table.add_column("")
+    for figure in figures:
+        word = "[green]kept[/]" if figure.is_kept else "[red]missed[/]"
+        table.add_row(
+            figure.what,
+            f"{figure.measured:.2f} {figure.unit}",
+            f"{figure.promised:g} {figure.unit}",
+            word,
+        )
+    console.print(table)
+
+
+def _as_data(figure: Figure) -> dict[str, object]:
+    return {
+        "what": figure.what,
+        "measured": round(figure.measured, 4),
+        "promised": figure.promised,
+        "unit": figure.unit,
+        "kept": figure.is_kept,
+    }

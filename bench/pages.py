@@ -1,0 +1,248 @@
+"""How fast the grade dashboard is: the whole page beside the statements that it needs.
+
+Everything is real except the students: a database is filled for it and thrown away afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+
+from bench.recording import Statement, explain, recording, run_again
+from grader.accounts.courses import make_run
+from grader.accounts.sign_in import open_session
+from grader.cli.server import open_desk
+from grader.domain.roles import Role
+from grader.grading.context import Desk
+from grader.grading.publishing.publish import publish
+from grader.rubric.catalog import Assignment, read_assignment, shipped_folder
+from grader.store.database import Database, open_database
+from grader.store.ids import new_id
+from grader.store.migrations import upgrade
+from grader.store.queries.courses import EnrolmentLine, add_enrolments
+from grader.store.queries.grades import GradeLine, put_grades
+from grader.store.queries.people import PersonLine, add_people, add_person
+from grader.store.writer import Writer
+from grader.web.app import make_app
+from grader.web.auth import SESSION_COOKIE
+from grader.web.http.rate_limits import Budgets, Rule
+from grader.web.ops.logs import open_logs
+from grader.web.ops.metrics import open_metrics
+from grader.web.service import Service
+
+RUN, ASSIGNMENT = "bench", "wide"
+QUESTIONS = 30
+GRADES = f"/courses/{RUN}/assignments/{ASSIGNMENT}/grades"
+#: The orders whose plans are looked at.
+ORDERS = {"login": "", "total": "?sort=-total", "question": "?sort=-question:q1"}
+_AT = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+_AT_ONCE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The fastest of many turns, in seconds, and how much was read."""
+
+    page: float
+    statements: float
+    rows: int
+    characters: int
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long as its statements the page takes."""
+        return self.page / self.statements
+
+
+@dataclass(frozen=True, slots=True)
+class Hall:
+    """A service with a large course, and somebody who may see its grades."""
+
+    database: Database
+    app: FastAPI
+    secret: str
+
+    def get(self, address: str) -> str:
+        """A page."""
+        return asyncio.run(self._get(address))
+
+    async def _get(self, address: str) -> str:
+        return await _call(self.app, address, {"cookie": f"{SESSION_COOKIE}={self.secret}"})
+
+    def statements(self, address: str) -> list[Statement]:
+        """What a page asks of the database."""
+        with recording(self.database) as kept:
+            self.get(address)
+        return list(kept)
+
+    def plans(self, address: str) -> dict[str, list[str]]:
+        """How the database finds the students and the grades of a page, by statement."""
+        wanted = [each for each in self.statements(address) if _is_of_table(each)]
+        return {each.sql: explain(self.database, each) for each in wanted}
+
+    def measure(self, address: str, *, turns: int) -> Measured:
+        """Time a page and its statements, in turns, so that a slow moment hits both alike."""
+        return asyncio.run(self._measure(address, turns))
+
+    async def _measure(self, address: str, turns: int) -> Measured:
+        # What is compiled once and kept is no part of a page.
+        await self._get(address)
+        with recording(self.database) as kept:
+            text = await self._get(address)
+        statements = list(kept)
+        page, bare, rows = float("inf"), float("inf"), 0
+        for _ in range(turns):
+            started = time.perf_counter()
+            await self._get(address)
+            page = min(page, time.perf_counter() - started)
+            started = time.perf_counter()
+            rows = run_again(self.database, statements)
+            bare = min(bare, time.perf_counter() - started)
+        return Measured(page, bare, rows, len(text))
+
+
+def _is_of_table(statement: Statement) -> bool:
+    """Whether it finds a page of students, or what stands in their cells."""
+    sql = statement.sql
+    return ("people.name" in sql and "LIMIT" in sql) or "grades.late_days" in sql
+
+
+async def _call(app: FastAPI, address: str, headers: dict[str, str]) -> str:
+    """Ask the app itself, without a server between."""
+    path, _, query = address.partition("?")
+    scope: dict[str, Any] = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+        "state": {},
+    }
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    text = b"".join(each.get("body", b"") for each in sent).decode()
+    assert sent[0]["status"] == 200, text
+    return text
+
+
+@contextmanager
+def open_hall(*, students: int, questions: int = QUESTIONS) -> Iterator[Hall]:
+    """A service with so many students, of whom nearly all have grades for all questions."""
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{Path(folder) / 'bench.sqlite'}"
+        database = open_database(url)
+        upgrade(url)
+        yield fill_hall(database, students=students, questions=questions)
+        database.close()
+
+
+def fill_hall(database: Database, *, students: int, questions: int = QUESTIONS) -> Hall:
+    """The same on a database that is there already, with nothing in it."""
+    desk = open_desk(database)
+    with database.write() as session:
+        run = make_run(
+            session, course_id=RUN, run_id=RUN, title="A large course", time_zone="UTC",
+            at=_AT, by="bench",
+        )  # fmt: skip
+        publish(
+            session, desk, run=run, assignment=_make_assignment(questions), opens_at=None,
+            due_at=None, note="", at=_AT, by="bench",
+        )  # fmt: skip
+        teacher = add_person(session, login="teacher", name="T", email=None, at=_AT)
+        teaches = EnrolmentLine(new_id("enr"), RUN, teacher.id, Role.INSTRUCTOR, "")
+        add_enrolments(session, [teaches], at=_AT)
+        secret = open_session(session, person_id=teacher.id, at=_AT).secret
+    for start in range(0, students, _AT_ONCE):
+        _add_students(database, range(start, min(start + _AT_ONCE, students)), questions)
+    return Hall(database, make_app(_make_service(database, desk)), secret)
+
+
+def _make_assignment(questions: int) -> Assignment:
+    """A shipped question under many names."""
+    text = (shipped_folder() / "attention-exploration" / "3b.yaml").read_text(encoding="utf-8")
+    names = [f"q{number}" for number in range(1, questions + 1)]
+    form = f"id: {ASSIGNMENT}\ntitle: A wide assignment\nquestions: [{', '.join(names)}]\n"
+    texts = {each: re.sub(r"(?m)^id: .*$", f"id: {each}", text) for each in names}
+    return read_assignment(ASSIGNMENT, form, texts)
+
+
+def _add_students(database: Database, numbers: range, questions: int) -> None:
+    people = [
+        PersonLine(new_id("per"), f"s{each:05}", f"Student Number {each}", None, False)
+        for each in numbers
+    ]
+    places = [
+        EnrolmentLine(new_id("enr"), RUN, each.id, Role.STUDENT, "ABCD"[number % 4])
+        for number, each in enumerate(people)
+    ]
+    # Every hundredth has sent nothing yet.
+    grades = [
+        _grade(place, number, question)
+        for number, place in zip(numbers, places, strict=True)
+        if number % 100 != 99
+        for question in range(1, questions + 1)
+    ]
+    with database.write() as session:
+        add_people(session, people, at=_AT)
+        add_enrolments(session, places, at=_AT)
+        put_grades(session, grades)
+
+
+def _grade(place: EnrolmentLine, number: int, question: int) -> GradeLine:
+    """A grade that depends on nothing but numbers, so that every run measures the same."""
+    chance = (number * 7919 + question * 104729) % 101
+    return GradeLine(
+        run_id=RUN,
+        enrolment_id=place.id,
+        assignment=ASSIGNMENT,
+        question=f"q{question}",
+        points=Decimal(min(chance, 40)) / 4,
+        possible=Decimal(10),
+        pending=Decimal(1 if chance % 17 == 0 else 0),
+        attempts=1 + chance % 5,
+        counted_attempt_id=None,
+        late_days=1 if chance % 13 == 0 else 0,
+        is_overridden=chance % 29 == 0,
+        needs_person=False,
+        changes=1,
+        changed_at=_AT,
+    )
+
+
+def _make_service(database: Database, desk: Desk) -> Service:
+    plenty = Rule(per_minute=60_000_000, burst=1_000_000)
+    return Service(
+        database=database,
+        writer=Writer(database),
+        desk=desk,
+        clock=lambda: _AT,
+        budgets=Budgets(dict.fromkeys(("read", "submit", "sign_in"), plenty), time.monotonic),
+        logs=open_logs(io.StringIO(), pretty=False),
+        metrics=open_metrics(),
+        base_url="http://127.0.0.1",
+    )

@@ -1,0 +1,1 @@
+"""The commands, one module for each; `main` imports the one that is called."""

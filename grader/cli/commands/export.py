@@ -1,0 +1,86 @@
+"""`grader export`: the grades of an assignment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grader.cli.database import RunArgument, get_run, open_to_read
+from grader.cli.desk import make_desk
+from grader.errors import OperatorError
+from grader.grading.grades.export import as_data, csv_lines, json_lines
+from grader.grading.grades.gradebook import Gradebook, load_gradebook
+from grader.store.queries.publications import list_in_force
+
+EXAMPLES = """\
+[bold]Examples[/]
+  grader export attention-2026 single-head-attention > grades.csv
+  grader export attention-2026 single-head-attention --format json --output grades.json
+
+One line for each student who takes part: points by question, total, grade by scale.
+"""
+
+
+class Format(StrEnum):
+    """How grades are written."""
+
+    CSV = "csv"
+    JSON = "json"
+    JSONL = "jsonl"
+
+
+def export(
+    run: RunArgument,
+    assignment: Annotated[
+        str, typer.Argument(metavar="ASSIGNMENT", help="An assignment that is in force.")
+    ],
+    form: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="csv, json (one list) or jsonl (an object in a line).",
+        ),
+    ] = Format.CSV,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to; without it, standard output.")
+    ] = None,
+) -> None:
+    """Write the grades of an assignment: students by questions, totals, grades by scale."""
+    with open_to_read() as database, database.read() as session:
+        get_run(session, run)
+        known = [each.assignment for each in list_in_force(session, run_id=run)]
+        if assignment not in known:
+            there = f"There are {', '.join(known)}." if known else "There is none yet."
+            raise OperatorError(f"{run} has no assignment {assignment!r}. {there}")
+        gradebook = load_gradebook(session, make_desk(), run_id=run, assignment=assignment)
+    lines = _write(gradebook, form)
+    if output is None:
+        for line in lines:
+            typer.echo(line, nl=False)
+    else:
+        _save(output, lines)
+
+
+def _write(gradebook: Gradebook, form: Format) -> Iterator[str]:
+    match form:
+        case Format.CSV:
+            yield from csv_lines(gradebook)
+        case Format.JSON:
+            yield json.dumps([as_data(gradebook, row) for row in gradebook.rows], indent=2) + "\n"
+        case Format.JSONL:
+            yield from json_lines(gradebook)
+
+
+def _save(path: Path, lines: Iterator[str]) -> None:
+    try:
+        # Lines have their own ends.
+        with path.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(lines)
+    except OSError as error:
+        raise OperatorError(f"{path} cannot be written: {error.strerror}.") from None

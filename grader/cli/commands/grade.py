@@ -1,0 +1,264 @@
+"""`grader grade`: judge an answer offline, without a database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from grader.cli.answers import Sent, UnreadableAnswer, decode_sent, load_sent
+from grader.cli.options import (
+    DEFAULT_STUDENT,
+    JsonOption,
+    QuestionArgument,
+    RubricsOption,
+    StudentOption,
+    console,
+    count_points,
+    print_json,
+    show_points,
+)
+from grader.cli.render.tex import soften
+from grader.cli.render.text_plots import draw_text
+from grader.cli.rubrics import find_rubric
+from grader.domain.verdicts import Outcome, Reason
+from grader.drawing.svg import draw_svg
+from grader.engine.judge.cases import Submission
+from grader.engine.judge.judge import Judge, Judgement
+from grader.engine.random.streams import DEVELOPMENT_KEYS
+from grader.engine.random.variants import stack_variants
+from grader.errors import AnswerRefused, OperatorError
+from grader.feedback.plots import make_pictures
+from grader.feedback.receipt import Earlier, Receipt, list_verdicts
+from grader.feedback.report import Report, compose_report
+from grader.feedback.sentences import outcome_word
+from grader.formula.eval.evaluate import Environment
+from grader.grading.receipts.bundle import EarlierPart, compose_bundle, write_bundle
+from grader.reading.answer import Answer, read_answer
+from grader.reading.fields import Field
+from grader.rubric.catalog import Rubric
+
+EXAMPLES = """\
+[bold]Examples[/]
+  grader grade single-head-attention/1c answer.json
+  grader grade single-head-attention/1c --answer '{"q": "2 k_i - k_j"}'
+  grader grade single-head-attention/1f answer.json --uses answer-to-1e.json
+  grader grade single-head-attention/1e answer.json --plot picture.svg
+  grader grade single-head-attention/1c answer.json --bundle bundle.json
+  cat answer.json | grader grade single-head-attention/1c - --json
+
+`grader show ASSIGNMENT/QUESTION` says how an answer is written.
+Exit code 0: judged, whatever it earned. 3: the answer cannot be read.
+"""
+
+_MARKS = {"met": "[green]✓[/]", "partly_met": "[yellow]◐[/]", "not_met": "[red]✗[/]"}
+_UNDECIDED = "[yellow]?[/]"
+_WIDEST_PICTURE = 88
+
+
+AnswerArgument = Annotated[
+    Path | None,
+    typer.Argument(metavar="ANSWER.json", help="The answer by field; - reads standard input."),
+]
+InlineOption = Annotated[
+    str | None,
+    typer.Option("--answer", metavar="JSON", help="The answer itself instead of a file."),
+]
+UsesOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Your answer to the part that this one builds on."),
+]
+BundleOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE.json", help="Write all that the grade rests on, for grader replay."),
+]
+PlotOption = Annotated[
+    Path | None, typer.Option(metavar="FILE.svg", help="Write the pictures to a file.")
+]
+
+
+def grade(
+    question: QuestionArgument,
+    answer: AnswerArgument = None,
+    inline: InlineOption = None,
+    student: StudentOption = DEFAULT_STUDENT,
+    uses: UsesOption = None,
+    plot: PlotOption = None,
+    bundle: BundleOption = None,
+    rubrics: RubricsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge an answer offline and say what is right, what is off, and by how much."""
+    rubric = find_rubric(question, rubrics)
+    _check_call(rubric, answer, inline, uses, plot)
+    judge = Judge(rubric.question, DEVELOPMENT_KEYS)
+    sent = _sent(answer, inline)
+    earlier = load_sent(uses, is_earlier=True) if uses is not None else None
+    submission = _read(rubric, judge, student, sent, earlier)
+    (judgement,) = judge.judge([submission])
+    report = compose_report(
+        judge,
+        submission,
+        judgement,
+        sent=sent.data,
+        rubric_version=rubric.version,
+        earlier=_earlier(rubric, earlier),
+    )
+    if bundle is not None:
+        _write(bundle, _bundle(rubric, submission, judgement, report.receipt, sent, earlier))
+    pictures = make_pictures(judge, submission, revealing=judgement.is_solved)
+    withheld = len(rubric.question.plots) - len(pictures)
+    if plot is not None:
+        _write(plot, draw_svg(pictures, title=f"{rubric.form.title} ({rubric.id})"))
+    if as_json:
+        print_json(report.model_dump(mode="json"))
+        return
+    _print(rubric, report, has_earlier=uses is not None)
+    for picture in pictures:
+        console.print()
+        console.print(draw_text(picture, width=min(console.width, _WIDEST_PICTURE)))
+    if withheld and not judgement.is_solved:
+        console.print("\nThe pictures that would show what is asked for come when all is right.")
+    if plot is not None:
+        console.print(f"\nThe pictures are in {plot}.", markup=False)
+
+
+def _check_call(
+    rubric: Rubric, answer: Path | None, inline: str | None, uses: Path | None, plot: Path | None
+) -> None:
+    """Refuse a call that makes no sense before anything is read."""
+    if (answer is None) == (inline is None):
+        raise OperatorError(
+            "Name a file with the answer, or write the answer after --answer"
+            f"{'' if answer is None else ', but not both'}; "
+            f"`grader show {rubric.id}` says how it is written."
+        )
+    if uses is not None and rubric.question.uses is None:
+        raise OperatorError(f"{rubric.id} builds on no earlier part; --uses has no meaning here.")
+    if uses is not None and str(uses) == str(answer) == "-":
+        raise OperatorError("Only one of the two answers can come from standard input.")
+    if plot is not None and plot.suffix.lower() != ".svg":
+        raise OperatorError(f"Pictures are written as SVG; name a file .svg instead of {plot}.")
+    if plot is not None and not rubric.question.plots:
+        raise OperatorError(f"{rubric.id} has no pictures to write.")
+
+
+def _sent(answer: Path | None, inline: str | None) -> Sent:
+    if answer is not None:
+        return load_sent(answer)
+    raw = (inline or "").encode(errors="surrogateescape")
+    return decode_sent(raw, source="the text after --answer")
+
+
+def _earlier(rubric: Rubric, sent: Sent | None) -> Earlier | None:
+    if rubric.earlier is None:
+        return None
+    return Earlier(rubric.earlier.version, sent.data if sent is not None else None)
+
+
+def _bundle(
+    rubric: Rubric,
+    submission: Submission,
+    judgement: Judgement,
+    receipt: Receipt,
+    sent: Sent,
+    earlier: Sent | None,
+) -> str:
+    """The bundle of this grade; offline the keys are public, so that nothing is kept back."""
+    uses = None
+    if rubric.earlier is not None and submission.used is not None:
+        uses = EarlierPart(
+            question=rubric.earlier.id,
+            answer=earlier.data if earlier is not None else None,
+            is_own=submission.used.is_own,
+        )
+    bundle = compose_bundle(
+        rubric=rubric,
+        receipt=receipt,
+        public_key=None,
+        answer=sent.data,
+        variant=submission.variant,
+        verdicts=list_verdicts(judgement.verdicts),
+        uses=uses,
+        keys=DEVELOPMENT_KEYS,
+    )
+    return write_bundle(bundle).decode()
+
+
+def _read(
+    rubric: Rubric, judge: Judge, student: str, sent: Sent, before: Sent | None
+) -> Submission:
+    variant = judge.variant(student)
+    drawn = stack_variants([variant])
+    read = _read_sent(sent, rubric.question.fields, drawn)
+    if rubric.question.uses is None:
+        return Submission(variant, read)
+    earlier = None
+    if before is not None:
+        earlier = _read_sent(before, rubric.question.uses.question.fields, drawn)
+    return Submission(variant, read, judge.used(variant, earlier))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OperatorError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _print(rubric: Rubric, report: Report, *, has_earlier: bool) -> None:
+    console.print(f"{rubric.id} · [bold]{escape(soften(rubric.form.title))}[/]\n")
+    if report.uses is not None:
+        console.print(f"{_used(rubric, report.uses, has_earlier=has_earlier)}\n", markup=False)
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column()
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column()
+    for criterion, line in zip(report.criteria, report.feedback, strict=True):
+        points = f"{show_points(criterion.points)} / {show_points(criterion.max_points)}"
+        is_open = criterion.reason == Reason.UNDECIDED
+        word = "not decided" if is_open else outcome_word(Outcome(criterion.outcome))
+        mark = _UNDECIDED if is_open else _MARKS.get(criterion.outcome, "…")
+        title, text = escape(soften(criterion.title)), escape(soften(line.text))
+        table.add_row(mark, points, f"[bold]{title}[/] — {word}. {text}")
+    console.print(table)
+    for misconception in report.misconceptions:
+        console.print(f"\n→ {soften(misconception.text)}", style="bold", markup=False)
+    console.print(f"\n{_total(report)}")
+
+
+def _total(report: Report) -> str:
+    waiting = ""
+    if report.pending:
+        waits = "waits" if report.pending == 1 else "wait"
+        waiting = f"{count_points(report.pending)} {waits} for a person."
+    if not report.max_automatic:
+        return waiting
+    of = count_points(report.max_automatic)
+    assert report.score is not None, "offline nothing is withheld"
+    return f"[bold]{show_points(report.score)} of {of}.[/] {waiting}".rstrip()
+
+
+def _used(rubric: Rubric, uses: str, *, has_earlier: bool) -> str:
+    assert rubric.question.uses is not None, "only then something is used"
+    earlier = rubric.question.uses.question.id
+    if uses == "own":
+        return f"Tried with your own answer to {earlier}."
+    if has_earlier:
+        return (
+            f"Tried with a reference answer to {earlier}, "
+            "because yours does not earn the points there that this part builds on."
+        )
+    return f"Tried with a reference answer to {earlier}; --uses FILE gives your own."
+
+
+def _read_sent(sent: Sent, fields: Sequence[Field], variant: Environment) -> Answer:
+    """Read what was sent for a question's fields; raises `UnreadableAnswer`."""
+    try:
+        return read_answer(sent.data, fields, variant)
+    except AnswerRefused as refused:
+        raise UnreadableAnswer(refused.errors, sent=sent) from None

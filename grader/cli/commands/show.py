@@ -1,0 +1,192 @@
+"""`grader show`: a question as a student gets it, or what there is to choose from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.markdown import Markdown
+from rich.table import Table
+
+from grader.cli.options import (
+    DEFAULT_STUDENT,
+    JsonOption,
+    RubricsOption,
+    StudentOption,
+    console,
+    count_points,
+    print_json,
+    show_points,
+)
+from grader.cli.render import listing
+from grader.cli.render.arrays import describe_size, draw_array
+from grader.cli.render.tex import soften, soften_markdown
+from grader.cli.rubrics import find_rubric, load
+from grader.engine.judge.judge import Judge
+from grader.engine.random.streams import DEVELOPMENT_KEYS
+from grader.engine.random.variants import Variant
+from grader.feedback.examples import list_symbols, make_example
+from grader.feedback.given import given_values
+from grader.reading.fields import ArrayField, describe_field
+from grader.rubric.catalog import Rubric
+
+EXAMPLES = """\
+[bold]Examples[/]
+  grader show                                      all assignments
+  grader show single-head-attention                its questions
+  grader show single-head-attention/1c             one question
+  grader show single-head-attention/1c --student grace
+  grader show single-head-attention/1c --json > question.json
+"""
+
+
+def show(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ASSIGNMENT/QUESTION", help="A question, or an assignment; without it, all."
+        ),
+    ] = None,
+    student: StudentOption = DEFAULT_STUDENT,
+    rubrics: RubricsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a question as a student gets it: the prompt, the given arrays, how to answer."""
+    if what is None:
+        listing.list_assignments(load(rubrics), as_json=as_json)
+        return
+    name = what.rstrip("/")
+    if "/" not in name and name in (catalog := load(rubrics)).assignments:
+        listing.list_questions(catalog.assignments[name], as_json=as_json)
+        return
+    _show_question(find_rubric(what, rubrics), student, rubrics, as_json=as_json)
+
+
+def _show_question(rubric: Rubric, student: str, rubrics: Path | None, *, as_json: bool) -> None:
+    variant = Judge(rubric.question, DEVELOPMENT_KEYS).variant(student)
+    given = given_values(rubric.scope, variant, rubric.form.given)
+    if as_json:
+        print_json(_as_data(rubric, student, given))
+        return
+    console.print(f"{rubric.id} · {count_points(rubric.form.points)}", markup=False)
+    console.print(soften(rubric.form.title), style="bold", markup=False)
+    console.print()
+    console.print(Markdown(soften_markdown(rubric.form.prompt)))
+    if given:
+        _print_given(rubric, variant, given)
+    _print_fields(rubric)
+    _print_criteria(rubric)
+    _print_way(rubric, student, rubrics)
+
+
+def _print_given(rubric: Rubric, variant: Variant, given: dict[str, Any]) -> None:
+    console.print("\n[bold]Given[/] (indices count from zero; --json has all digits)")
+    numbers = [
+        f"{name} = {value:.6g}" for name, value in given.items() if not isinstance(value, list)
+    ]
+    if numbers:
+        console.print(f"  {', '.join(numbers)}", markup=False)
+    for name, value in given.items():
+        if not isinstance(value, list):
+            continue
+        array = np.asarray(value)
+        console.print(f"  {name}  ({describe_size(array)}){_columns(rubric, name)}", markup=False)
+        names = _row_names(rubric, variant, name)
+        for line in draw_array(array, width=console.width - 4, names=names):
+            console.print(f"    {line}", markup=False, no_wrap=True, overflow="crop")
+
+
+def _columns(rubric: Rubric, name: str) -> str:
+    """Say how the columns are called, where they have names."""
+    for base, family in rubric.scope.families.items():
+        if family.source == name and family.by_columns and family.numbered:
+            return f", columns {base}_1 … {base}_{family.count}"
+    return ""
+
+
+def _row_names(rubric: Rubric, variant: Variant, name: str) -> dict[int, str]:
+    """The rows of a given matrix that have names of their own, by position."""
+    names: dict[int, str] = {}
+    for base, family in rubric.scope.families.items():
+        if family.source != name or family.by_columns:
+            continue
+        if family.numbered:
+            names |= {place: f"{base}_{place + 1}" for place in range(family.count)}
+        for label, place in family.labels.items():
+            if isinstance(place, int):
+                names[place] = f"{base}_{label}"
+            elif place in rubric.form.given:
+                names[variant.indices[place]] = f"{base}_{label}"
+    return names
+
+
+def _print_fields(rubric: Rubric) -> None:
+    console.print("\n[bold]Answer[/]")
+    told = ""
+    for field in rubric.question.fields:
+        console.print(f"  [bold]{field.name}[/]: {describe_field(field)}")
+        symbols = ", ".join(list_symbols(field)) if isinstance(field, ArrayField) else ""
+        if symbols and symbols != told:
+            console.print(f"      formulas may use {symbols}", style="dim", markup=False)
+            told = symbols
+    if told:
+        console.print(
+            "  Formulas know + - * / ^, ^T, sums, functions such as norm(…), LaTeX, "
+            "and constants of your own: … where C = 3.",
+            style="dim",
+        )
+
+
+def _print_criteria(rubric: Rubric) -> None:
+    console.print("\n[bold]Points[/]")
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(justify="right")
+    table.add_column()
+    for criterion in rubric.question.criteria:
+        table.add_row(f"    {show_points(criterion.points)}", soften(criterion.title))
+    console.print(table)
+
+
+def _print_way(rubric: Rubric, student: str, rubrics: Path | None) -> None:
+    """Say how to write an answer to this very question, and how to have it graded."""
+    example = json.dumps(make_example(rubric.question.fields), ensure_ascii=False)
+    options = f" --student {student}" if student != DEFAULT_STUDENT else ""
+    options += f" --rubrics {rubrics}" if rubrics is not None else ""
+    uses = rubric.question.uses
+    console.print("\n[bold]How to send it[/]")
+    console.print("  Write a file answer.json in this form (it is not the solution):")
+    console.print(f"    {example}", markup=False, soft_wrap=True)
+    if uses is not None:
+        _, _, earlier = uses.question.id.partition("/")
+        console.print(f"  This part runs your own answer to {earlier}; --uses names its file:")
+        options += " --uses earlier.json"
+    console.print(f"    grader grade {rubric.id} answer.json{options}", soft_wrap=True)
+
+
+def _as_data(rubric: Rubric, student: str, given: dict[str, Any]) -> dict[str, object]:
+    return {
+        "question": rubric.id,
+        "title": rubric.form.title,
+        "points": float(rubric.form.points),
+        "prompt": rubric.form.prompt,
+        "variant": student,
+        "given": given,
+        "answer": {
+            field.name: {
+                "takes": describe_field(field),
+                "shape": list(field.shape.axes) if isinstance(field, ArrayField) else None,
+                "symbols": list_symbols(field) if isinstance(field, ArrayField) else [],
+            }
+            for field in rubric.question.fields
+        },
+        "example": make_example(rubric.question.fields),
+        "criteria": [
+            {"id": each.id, "title": each.title, "points": float(each.points)}
+            for each in rubric.question.criteria
+        ],
+        "uses": rubric.question.uses.question.id if rubric.question.uses else None,
+        "version": rubric.version,
+    }

@@ -1,0 +1,119 @@
+"""Adding the demo when it is not there, and telling the ways in."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from grader.accounts.sign_in import make_sign_in_link
+from grader.accounts.tokens import make_personal_token
+from grader.cli.options import console
+from grader.demo.people import ASSISTANT, INSTRUCTOR, NAMES, RUN_ID, STUDENT
+from grader.domain.roles import ALL_SCOPES, STUDENT_SCOPES, Scope
+from grader.settings import Settings
+from grader.store.database import Session
+from grader.store.queries.courses import find_run
+from grader.store.queries.people import PersonLine, find_people
+from grader.web.service import Service
+
+_BY = "operator"
+_TOKEN_DAYS = 30
+
+#: The variables of the tokens, whose they are, and what they may be used for.
+_TOKENS: tuple[tuple[str, str, frozenset[Scope]], ...] = (
+    ("KEYSET_STUDENT", STUDENT, STUDENT_SCOPES),
+    ("KEYSET_INSTRUCTOR", INSTRUCTOR, ALL_SCOPES),
+)
+
+
+def tell_demo(service: Service, settings: Settings, *, students: int = len(NAMES)) -> None:
+    """Add the demo, unless it is there, and print new sign-in links and tokens for it."""
+    with service.database.read() as session:
+        is_there = find_run(session, run_id=RUN_ID) is not None
+    if not is_there:
+        _add(service, students)
+    now = service.clock()
+    with service.database.write() as session:
+        people = find_people(session, logins=[INSTRUCTOR, ASSISTANT, STUDENT])
+        links = {
+            login: f"{service.base_url}/sign-in/{make_sign_in_link(session, each, at=now, by=_BY)}"
+            for login, each in people.items()
+        }
+        exports = _exports(session, people, service.base_url, now)
+    _print(links, exports, _write(settings.data_folder / "demo.env", exports))
+
+
+def _add(service: Service, students: int) -> None:
+    """Fill in the demo, with a bar on a terminal and a line elsewhere."""
+    # Only the first start needs all of this.
+    from grader.demo.fill import fill
+
+    columns = (
+        TextColumn("Adding a course with made-up students"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("attempts"),
+        TimeElapsedColumn(),
+    )
+    if not console.is_terminal:
+        _say(f"Adding a course with {students} made-up students and their attempts …")
+    with (
+        Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar,
+        service.database.write() as session,
+    ):
+        task = bar.add_task("", total=None)
+
+        def show(done: int, of: int) -> None:
+            bar.update(task, completed=done, total=of)
+
+        fill(session, service.desk, now=service.clock(), students=students, progress=show)
+
+
+def _exports(
+    session: Session, people: dict[str, PersonLine], base_url: str, now: datetime
+) -> dict[str, str]:
+    exports = {"KEYSET": base_url}
+    for name, login, scopes in _TOKENS:
+        if login in people:
+            token = make_personal_token(
+                session, people[login], label="demo", scopes=scopes, days=_TOKEN_DAYS, at=now,
+                by=_BY,
+            )  # fmt: skip
+            exports[name] = token.secret
+    return exports
+
+
+def _write(path: Path, exports: dict[str, str]) -> Path | None:
+    """Write the exports to a file that its owner alone can read; None where that is impossible."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.writelines(f"{each}\n" for each in _lines(exports))
+    except OSError:
+        return None
+    return path
+
+
+def _lines(exports: dict[str, str]) -> list[str]:
+    return [f"export {name}={value}" for name, value in exports.items()]
+
+
+def _print(links: dict[str, str], exports: dict[str, str], written: Path | None) -> None:
+    _say("\nThe demo: sign in as one of these, once (the next start makes new links):")
+    for login, role in ((INSTRUCTOR, "instructor"), (ASSISTANT, "assistant"), (STUDENT, "student")):
+        if login in links:
+            _say(f"  {login:5}  {role:10}  {links[login]}")
+    _say("\nFor curl, paste this into another terminal:")
+    for line in _lines(exports):
+        _say(f"  {line}")
+    if written is not None:
+        _say(f"or: . {written}")
+    _say("")
+
+
+def _say(text: str) -> None:
+    console.print(text, markup=False, soft_wrap=True)

@@ -1,0 +1,1 @@
+"""What commands print: formulas, arrays and plots as text."""

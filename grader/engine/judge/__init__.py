@@ -1,0 +1,1 @@
+"""Observations to verdicts: criteria, predictions, misconceptions."""

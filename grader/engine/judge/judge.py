@@ -1,0 +1,214 @@
+"""One question's judge: answers in, judgements out, one or thousands at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+
+from grader.domain.verdicts import Outcome, Reason, Score, Verdict, combine
+from grader.engine.judge.cases import (
+    Row,
+    Submission,
+    UsedAnswer,
+    environment_of,
+    list_rows,
+    own_arrays,
+    place,
+)
+from grader.engine.judge.direct import apply_needs, judge_plain
+from grader.engine.judge.measured import judge_measured
+from grader.engine.judge.misconceptions import Recognised, recognise
+from grader.engine.judge.predicted import judge_predicted
+from grader.engine.question import Measured, Predicted, Question
+from grader.engine.random.noise import NoiseBank
+from grader.engine.random.streams import Keys
+from grader.engine.random.variants import Variant, draw_variant, stack_variants
+from grader.engine.sample.context import Ground
+from grader.engine.sample.observe import set_up, with_fixed
+from grader.formula.eval.evaluate import Environment, evaluate_finite
+from grader.reading.answer import Answer
+from grader.reading.formulas import LADDER
+
+# So many answers share one product with the noise.
+_AT_ONCE = 128
+
+ONE = Decimal(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How a submission came out."""
+
+    verdicts: tuple[Verdict, ...]
+    misconceptions: tuple[Recognised, ...] = ()
+
+    @property
+    def score(self) -> Score:
+        """What the verdicts add up to."""
+        return combine(self.verdicts)
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether everything that needs no person came out right."""
+        return self.score.awarded == self.score.automatic
+
+    def verdict(self, criterion: str) -> Verdict:
+        """The verdict on one criterion; KeyError where there is none."""
+        for verdict in self.verdicts:
+            if verdict.criterion == criterion:
+                return verdict
+        raise KeyError(criterion)
+
+
+@dataclass(slots=True)
+class Judge:
+    """Judges the answers to one question in one course run."""
+
+    question: Question
+    keys: Keys
+    bank: NoiseBank = field(default_factory=NoiseBank)
+    ground: Ground = field(init=False)
+    _fresh: tuple[Variant, ...] | None = None
+    _earlier: Judge | None = None
+
+    def __post_init__(self) -> None:
+        question = self.question
+        self.ground = Ground(self.keys.of(question.id, question.revision), self.bank)
+
+    def variant(self, name: str) -> Variant:
+        """The variant of this name; parts that build on each other share it."""
+        question = self.question
+        source = question.uses.question if question.uses else question
+        key = self.keys.of(source.id, source.revision)
+        return draw_variant(question.draws, key=key, variant=name)
+
+    def fresh_variants(self) -> tuple[Variant, ...]:
+        """The variants that formulas are tried on beside the student's own."""
+        if self._fresh is None:
+            count = self.question.fresh_variants if self.question.draws else 0
+            # A student's name never has a slash, so that no student gets one of these.
+            self._fresh = tuple(self.variant(f"fresh/{number}") for number in range(count))
+        return self._fresh
+
+    def used(self, variant: Variant, earlier: Answer | None) -> UsedAnswer | None:
+        """What a part builds on: the student's earlier answer if it earned it, else the reference.
+
+        None where the part builds on nothing.
+        """
+        uses = self.question.uses
+        if uses is None:
+            return None
+        if earlier is not None:
+            self._earlier = self._earlier or Judge(uses.question, self.keys, self.bank)
+            (judgement,) = self._earlier.judge([Submission(variant, earlier)], recognising=False)
+            if judgement.verdict(uses.criterion).credit == ONE:
+                return UsedAnswer(own_arrays(earlier, variant, uses.reference), is_own=True)
+        drawn = stack_variants([variant])
+        reference = {
+            name: evaluate_finite(node, drawn)[0, 0] for name, node in uses.reference.items()
+        }
+        return UsedAnswer(reference, is_own=False)
+
+    def judge(
+        self, submissions: Sequence[Submission], *, recognising: bool = True
+    ) -> list[Judgement]:
+        """Judge submissions, all at once; the verdicts are those that each would get alone."""
+        measured = self._judge_measured(submissions)
+        predicted = self._judge_predicted(submissions)
+        judgements = []
+        for number, submission in enumerate(submissions):
+            known = {**measured[number], **predicted[number]}
+            verdicts = tuple(
+                known[each.id]
+                if isinstance(each, Measured | Predicted)
+                else judge_plain(each, submission.answer)
+                for each in self.question.criteria
+            )
+            judgements.append(Judgement(apply_needs(self.question, verdicts)))
+        if recognising:
+            return [
+                self._with_misconceptions(submission, judgement)
+                for submission, judgement in zip(submissions, judgements, strict=True)
+            ]
+        return judgements
+
+    def environment(self, submission: Submission) -> Environment:
+        """A single submission on its variant, with constants declared large at their least."""
+        return set_up([submission.variant], place(submission, submission.variant, LADDER[0]))
+
+    def _with_misconceptions(self, submission: Submission, judgement: Judgement) -> Judgement:
+        if not self.question.misconceptions:
+            return judgement
+        missed = {
+            verdict.criterion
+            for verdict in judgement.verdicts
+            if verdict.outcome in (Outcome.NOT_MET, Outcome.PARTLY_MET)
+            and verdict.reason not in (Reason.NOT_GENERAL, Reason.NOT_FOR_EVERY_SIZE)
+        }
+        if not missed:
+            return judgement
+        environment = self.environment(submission)
+        return replace(
+            judgement,
+            misconceptions=recognise(self.question, environment, self.ground, missed),
+        )
+
+    def _judge_measured(self, submissions: Sequence[Submission]) -> list[dict[str, Verdict]]:
+        criteria = [each for each in self.question.criteria if isinstance(each, Measured)]
+        if not criteria:
+            return [{} for _ in submissions]
+        rows = list_rows(self.question, submissions, self.fresh_variants())
+        results: list[dict[str, Verdict]] = [{} for _ in submissions]
+        for chunk in self._chunks(rows):
+            environment = with_fixed(
+                self.question,
+                environment_of(chunk),
+                [each.measure for each in criteria],
+                [row.variant for row in chunk],
+            )
+            lines = judge_measured(self.question, criteria, environment, self.ground)
+            for row, line in zip(chunk, lines, strict=True):
+                for number in row.submissions:
+                    _take_worst(results[number], _counted(row, line), row.reason)
+        return results
+
+    def _chunks(self, rows: Sequence[Row]) -> list[Sequence[Row]]:
+        """Rows in portions whose products with the noise fit into memory together."""
+        return [rows[start : start + _AT_ONCE] for start in range(0, len(rows), _AT_ONCE)]
+
+    def _judge_predicted(self, submissions: Sequence[Submission]) -> list[dict[str, Verdict]]:
+        results: list[dict[str, Verdict]] = [{} for _ in submissions]
+        criteria = [each for each in self.question.criteria if isinstance(each, Predicted)]
+        if not criteria:
+            return results
+        rows = [
+            Row((number,), each.variant, place(each, each.variant, LADDER[0]))
+            for number, each in enumerate(submissions)
+        ]
+        for chunk in self._chunks(rows):
+            environment = environment_of(chunk)
+            lines = judge_predicted(self.question, criteria, environment, self.ground)
+            for row, line in zip(chunk, lines, strict=True):
+                results[row.submissions[0]] = {verdict.criterion: verdict for verdict in line}
+        return results
+
+
+def _counted(row: Row, line: list[Verdict]) -> list[Verdict]:
+    if row.criteria is None:
+        return line
+    return [verdict for verdict in line if verdict.criterion in row.criteria]
+
+
+def _take_worst(known: dict[str, Verdict], line: list[Verdict], reason: Reason | None) -> None:
+    """Keep the worse of two verdicts; `reason` says what it means that a later row is worse."""
+    for verdict in line:
+        before = known.get(verdict.criterion)
+        if before is None:
+            known[verdict.criterion] = verdict
+        elif verdict.credit < before.credit:
+            known[verdict.criterion] = replace(
+                verdict,
+                outcome=Outcome.PARTLY_MET if verdict.credit else Outcome.NOT_MET,
+                reason=reason or verdict.reason,
+            )

@@ -1,0 +1,137 @@
+"""A sieve before the judge: one answer on many variants at once, most of which it plainly fails.
+
+It looks at a few key sets only and lets through whatever these do not rule out, so that a judge
+must look at what is left. What it throws out would, but for one case in a thousand, fail there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.engine.confidence import Z
+from grader.engine.judge.judge import Judge
+from grader.engine.question import Level, Measured
+from grader.engine.random.variants import Variant
+from grader.engine.sample.context import SLACK, cut_into_parts
+from grader.engine.sample.observe import observe, select_rows, with_fixed
+from grader.engine.sample.plans import saturating_fields
+from grader.engine.sample.rescale import SATURATED, shrink_answers
+from grader.errors import FormulaError
+from grader.formula.eval.evaluate import Environment
+from grader.formula.formula import Formula
+from grader.reading.answer import Answer, Numbers
+from grader.reading.formulas import LADDER, evaluate_formula
+
+Array = NDArray[Any]
+Marks = NDArray[np.bool_]
+
+#: On so many key sets answers are tried first.
+KEY_SETS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Sieve:
+    """Tells on which variants an answer may earn everything that is measured."""
+
+    judge: Judge
+    criteria: tuple[Measured, ...]
+
+    @classmethod
+    def of(cls, judge: Judge) -> Sieve:
+        """The sieve of a judge's question."""
+        measured = [each for each in judge.question.criteria if isinstance(each, Measured)]
+        return cls(judge, tuple(measured))
+
+    def prepare(self, variants: Environment) -> Environment:
+        """Variants side by side, with what depends on them alone computed once for all answers."""
+        nodes = [each.measure for each in self.criteria]
+        # Which variants these are does not matter where there are several.
+        several: Sequence[Variant] = [_ANY, _ANY]
+        return with_fixed(self.judge.question, variants, nodes, several) if nodes else variants
+
+    def sift(self, answer: Answer, variants: Environment) -> Marks:
+        """(variants,) whether the answer may earn everything there."""
+        count = count_variants(variants)
+        maybe = np.ones(count, dtype=bool)
+        if not self.criteria:
+            return maybe
+        placed = _place(answer, variants, count)
+        placed, _ = shrink_answers(placed, saturating_fields(self.judge.question), SATURATED)
+        for part in cut_into_parts(self.judge.question, answers=count, key_sets=self._sets):
+            maybe[part] = self._sift(select_rows(placed, part))
+        return maybe
+
+    @property
+    def _sets(self) -> int:
+        key_sets = self.judge.question.key_sets
+        return min(KEY_SETS, key_sets.counts[0]) if key_sets else 1
+
+    def _sift(self, environment: Environment) -> Marks:
+        question = self.judge.question
+        source = self.judge.ground.source(0, self._sets) if question.key_sets else None
+        seen = observe(question, environment, [each.measure for each in self.criteria], source)
+        maybe = np.ones(count_variants(environment), dtype=bool)
+        for criterion, measured in zip(self.criteria, seen.values, strict=True):
+            # What is made from all key sets together cannot be foreseen from a few.
+            if source is None or measured.shape[1] > 1:
+                maybe &= _may_hold(criterion.levels[0], measured, seen.kept)
+        return maybe
+
+
+_ANY = Variant("", {}, {})
+
+
+def count_variants(variants: Environment) -> int:
+    """How many variants stand side by side."""
+    values = [*variants.values.values(), *variants.indices.values()]
+    return max((len(each) for each in values if isinstance(each, np.ndarray)), default=1)
+
+
+def _place(answer: Answer, variants: Environment, count: int) -> Environment:
+    values = dict(variants.values)
+    for name, value in answer.values.items():
+        if isinstance(value, Numbers):
+            values[name] = np.broadcast_to(value.array, (count, 1, *value.array.shape))
+        elif isinstance(value, Formula):
+            values[name] = _evaluated(value, variants, count)
+    return Environment(values, variants.indices, ready=variants.ready)
+
+
+def _evaluated(formula: Formula, variants: Environment, count: int) -> Array:
+    try:
+        value = evaluate_formula(formula, variants, large=LADDER[0])
+    except FormulaError:
+        # Where it is not finite somewhere, the judge looks at every single one.
+        value = np.full((1, *formula.shape.axes), np.nan)
+    return np.broadcast_to(value, (count, *value.shape[1:]))[:, None]
+
+
+def _may_hold(level: Level, measured: Array, kept: Array | None) -> Marks:
+    """Whether a level is not missed for certain; what is not finite is left to the judge."""
+    slack = SLACK * abs(level.bound)
+    if level.within is not None:
+        holds = measured <= level.bound + slack
+    else:
+        holds = measured >= level.bound - slack
+    holds = holds | ~np.isfinite(measured)
+    if kept is None or measured.shape[1] == 1:
+        passed, tried = holds.sum(axis=1), np.full(len(holds), measured.shape[1])
+    else:
+        passed, tried = (holds & kept).sum(axis=1), (kept & np.ones_like(holds)).sum(axis=1)
+    if level.share is None:
+        return np.asarray(passed == tried)
+    return np.asarray(_highest(passed, tried) >= level.share)
+
+
+def _highest(passed: Array, tried: Array) -> Array:
+    """The upper end of Wilson's interval, as `confidence.wilson`; 1 where nothing was tried."""
+    known = np.maximum(tried, 1)
+    share = passed / known
+    centre = share + Z * Z / (2 * known)
+    reach = Z * np.sqrt(share * (1 - share) / known + Z * Z / (4 * known * known))
+    return np.where(tried > 0, (centre + reach) / (1 + Z * Z / known), 1.0)

@@ -1,0 +1,1 @@
+"""Named random streams and what is drawn from them: variants, noise, key sets."""

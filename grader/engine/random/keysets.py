@@ -1,0 +1,209 @@
+"""Key sets: what an answer is tried on, many times.
+
+Keys that are Gaussian are never built. With `k_i = mu_i + sqrt(alpha) z_i` (and, for a stretched
+key, `+ sqrt(by) zeta mu_i`), `k q = mu q + Z (sqrt(alpha) q)` needs one product with shared noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.engine.random.noise import NoiseBank, NoiseName
+from grader.formula.eval.arrays import Rows, take_row, times_column
+from grader.formula.eval.evaluate import Environment, compute
+from grader.formula.typed.tree import Node
+
+Array = NDArray[Any]
+
+PRACTICE = "practice"
+GRADING = "grading"
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """One key with an extra variance along its own mean, `by * mu mu^T`."""
+
+    index: str
+    by: Node
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianKeys:
+    """Keys drawn around their means with covariance `variance * I`, one perhaps stretched."""
+
+    mean: Node
+    variance: Node
+    stretch: Stretch | None = None
+
+    def sample(self, name: str, source: Source, environment: Environment) -> Rows:
+        """The keys of the source's key sets, as a matrix that is never built."""
+        mean = compute(self.mean, environment)
+        deviation = np.sqrt(compute(self.variance, environment))
+        noise = source.normals(name, self.mean.shape.axes)
+        if self.stretch is None:
+            return SampledKeys(mean, deviation, noise)
+        return SampledKeys(
+            mean,
+            deviation,
+            noise,
+            position=environment.indices[self.stretch.index],
+            stretch=np.sqrt(compute(self.stretch.by, environment))
+            * source.normals(f"{name}/stretch", ()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class InSpan:
+    """A vector in the span of a basis, with standard normal coefficients."""
+
+    basis: Node
+
+    def sample(self, name: str, source: Source, environment: Environment) -> Array:
+        """One vector for each answer and key set."""
+        basis = compute(self.basis, environment)
+        coefficients = source.normals(name, (self.basis.shape.columns,))
+        return times_column(basis, coefficients[None])
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a stretch of key sets takes its noise from."""
+
+    bank: NoiseBank
+    key: bytes
+    purpose: str
+    first: int
+    last: int
+
+    def normals(self, quantity: str, axes: tuple[int, ...]) -> Array:
+        """The standard normals of one quantity."""
+        name = NoiseName(self.key, self.purpose, quantity, axes)
+        return self.bank.normals(name, self.first, self.last)
+
+
+@dataclass(frozen=True, slots=True)
+class KeySets:
+    """How the key sets of a question are drawn.
+
+    Parameters
+    ----------
+    numbers
+        Named numbers that the rules need, such as alpha; they may depend on the answer.
+    rules
+        What is sampled, by name.
+    counts
+        How many key sets are drawn at first and, while a level is undecided, up to which numbers.
+    keep
+        Key sets for which this does not hold are left out.
+    """
+
+    numbers: Mapping[str, Node]
+    rules: Mapping[str, GaussianKeys | InSpan]
+    counts: tuple[int, ...]
+    keep: Node | None = None
+
+
+class SampledKeys(Rows):
+    """Gaussian keys, for every answer and key set.
+
+    Parameters
+    ----------
+    mean : (B, 1, n, d) array
+    deviation : (B, 1) array
+    noise : (n, S, d) array
+    position : (B,) array of the stretched key's index, or None
+    stretch : (B, S) array of the factors by which that key is moved along its mean
+    """
+
+    __slots__ = ("deviation", "mean", "noise", "position", "stretch")
+
+    def __init__(
+        self,
+        mean: Array,
+        deviation: Array,
+        noise: Array,
+        *,
+        position: NDArray[np.intp] | None = None,
+        stretch: Array | None = None,
+    ) -> None:
+        self.mean = mean
+        self.deviation = deviation
+        self.noise = noise
+        self.position = position
+        self.stretch = stretch
+
+    def product(self, vectors: Array) -> Array:
+        """The noise times one vector for each answer, of shape (B, n, S)."""
+        keys, sets, size = self.noise.shape
+        # The deviation goes to the vector first, or a large vector would overflow in the product.
+        small = self.deviation * vectors[:, 0]
+        scores = np.matmul(small, self.noise.reshape(keys * sets, size).T)
+        return np.asarray(scores.reshape(-1, keys, sets))
+
+    def times(self, vectors: Array, product: Array | None = None) -> Array:
+        """Keys times one vector for each answer: scores of shape (B, S, n)."""
+        if vectors.shape[1] != 1:
+            return np.asarray(np.matmul(self.whole(), vectors[..., None])[..., 0])
+        middle = times_column(self.mean, vectors).swapaxes(1, 2)
+        scores = (self.product(vectors) if product is None else product) + middle
+        if self.position is not None and self.stretch is not None:
+            answers = np.arange(len(scores))
+            shift = take_row(middle[:, None], self.position)[:, 0, 0]
+            scores[answers, self.position] += self.stretch * shift[:, None]
+        return scores.swapaxes(1, 2)
+
+    def row(self, position: int | NDArray[np.intp]) -> Array:
+        """One key, of shape (B, S, d)."""
+        mean = take_row(self.mean, position)
+        keys = mean + self.deviation[..., None] * self.noise[position]
+        if self.position is not None and self.stretch is not None:
+            is_stretched = np.asarray(self.position == position)
+            keys = keys + (is_stretched[:, None] * self.stretch)[..., None] * mean
+        return np.asarray(keys)
+
+    def row_dot(self, position: int | NDArray[np.intp], vectors: Array) -> Array:
+        """One key times a vector, of shape (B, S)."""
+        if vectors.shape[1] != 1:
+            return np.asarray(np.einsum("...i,...i->...", self.row(position), vectors))
+        middle = np.einsum("...i,...i->...", take_row(self.mean, position), vectors)
+        small = self.deviation * vectors[:, 0]
+        dotted = middle + np.matmul(self.noise[position], small[..., None])[..., 0]
+        if self.position is not None and self.stretch is not None:
+            is_stretched = np.asarray(self.position == position)
+            dotted = dotted + (is_stretched[:, None] * self.stretch) * middle
+        return np.asarray(dotted)
+
+    def whole(self) -> Array:
+        """All keys, of shape (B, S, n, d)."""
+        return np.stack([self.row(position) for position in range(len(self.noise))], axis=2)
+
+
+def sample_key_sets(
+    key_sets: KeySets, wanted: Set[str], environment: Environment, source: Source
+) -> Environment:
+    """Add the key sets' numbers and wanted quantities; the caller silences warnings."""
+    values = dict(environment.values)
+    known = with_values(environment, values)
+    for name, node in key_sets.numbers.items():
+        if name not in values:
+            values[name] = compute(node, known)
+    for name in wanted:
+        values[name] = key_sets.rules[name].sample(name, source, known)
+    return known
+
+
+def with_values(environment: Environment, values: Mapping[str, Array | Rows]) -> Environment:
+    """The environment with other values; several times faster than `dataclasses.replace`."""
+    return Environment(
+        values,
+        environment.indices,
+        environment.kept,
+        environment.ready,
+        environment.products,
+        environment.read_once,
+    )

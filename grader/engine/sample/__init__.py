@@ -1,0 +1,1 @@
+"""Trying answers on key sets: what must be computed, and the observations."""

@@ -1,0 +1,142 @@
+"""Observations: what an answer does on key sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.engine.question import Question
+from grader.engine.random.keysets import Source, sample_key_sets
+from grader.engine.random.variants import Variant, stack_variants
+from grader.engine.sample.plans import Plan, plan_for
+from grader.formula.eval.arrays import Rows
+from grader.formula.eval.evaluate import Environment, compute
+from grader.formula.typed.tree import Multiply, Name, Node
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """The values of some quantities for every answer and key set.
+
+    `kept` marks the key sets that count, and is None where all do.
+    """
+
+    values: tuple[Array, ...]
+    kept: Array | None
+
+
+def set_up(variants: Sequence[Variant], arrays: Mapping[str, Array]) -> Environment:
+    """Put answers on their variants.
+
+    Parameters
+    ----------
+    arrays
+        By name, arrays of shape (answers, …): the answers' own fields and what they use.
+    """
+    drawn = stack_variants(variants)
+    placed = {name: array[:, None] for name, array in arrays.items()}
+    return Environment({**drawn.values, **placed}, drawn.indices)
+
+
+def with_fixed(
+    question: Question, environment: Environment, nodes: Sequence[Node], variants: Sequence[Variant]
+) -> Environment:
+    """Add what depends on the variants alone, computed once for a single variant."""
+    plan = plan_for(question, nodes)
+    if len(variants) > 1:
+        return replace(environment, ready=_fixed(plan, environment))
+    known = variants[0].known
+    if plan not in known:
+        known[plan] = _fixed(plan, environment)
+    return Environment(environment.values, environment.indices, ready=known[plan])
+
+
+def _fixed(plan: Plan, environment: Environment) -> dict[int, Array]:
+    with np.errstate(all="ignore"):
+        return {id(node): compute(node, environment) for node in plan.fixed}
+
+
+def select_rows(environment: Environment, rows: NDArray[np.intp] | slice) -> Environment:
+    """Some of the answers, with their variants."""
+
+    def select(value: Any) -> Any:
+        return value[rows] if len(value) > 1 else value
+
+    return Environment(
+        {name: select(value) for name, value in environment.values.items()},
+        {name: select(index) for name, index in environment.indices.items()},
+        ready={node: select(value) for node, value in environment.ready.items()},
+        products={node: select(value) for node, value in environment.products.items()},
+    )
+
+
+def observe(
+    question: Question, environment: Environment, nodes: Sequence[Node], source: Source | None
+) -> Observations:
+    """Compute quantities on the source's key sets, of shape (answers, key sets, …).
+
+    Values may hold infinities and NaN where an answer overflows; the caller looks.
+    """
+    with np.errstate(all="ignore"):
+        return _observe(question, environment, nodes, source)
+
+
+def _observe(
+    question: Question, environment: Environment, nodes: Sequence[Node], source: Source | None
+) -> Observations:
+    plan = plan_for(question, nodes)
+    kept = None
+    if question.key_sets is not None and source is not None and plan.samples:
+        environment = sample_key_sets(question.key_sets, plan.samples, environment, source)
+        kept = _kept(question, environment)
+    values = dict(environment.values)
+    if kept is not None:
+        values["left_out"] = 1.0 - kept.mean(axis=1, keepdims=True)
+    known = Environment(
+        values,
+        environment.indices,
+        kept,
+        environment.ready,
+        environment.products,
+        plan.read_once,
+    )
+    for name, node in plan.steps:
+        values[name] = compute(node, known)
+    return Observations(tuple(compute(node, known) for node in nodes), kept)
+
+
+def prepare(
+    question: Question, environment: Environment, nodes: Sequence[Node], source: Source
+) -> Environment:
+    """Take the products with the noise for many answers at once.
+
+    That is one large matrix product instead of many small ones; what follows is better done for
+    few answers at a time, within the cache.
+    """
+    plan = plan_for(question, nodes)
+    if question.key_sets is None or not plan.products:
+        return environment
+    with np.errstate(all="ignore"):
+        sampled = sample_key_sets(question.key_sets, plan.samples, environment, source)
+        products = {id(node): _product(node, sampled) for node in plan.products}
+    numbers = {name: sampled.values[name] for name in question.key_sets.numbers}
+    return replace(environment, values={**environment.values, **numbers}, products=products)
+
+
+def _product(node: Multiply, environment: Environment) -> Array:
+    assert isinstance(node.left, Name), "a plan's products are those of named keys"
+    keys = environment.values[node.left.name]
+    assert isinstance(keys, Rows), "a plan's products are those of sampled keys"
+    return keys.product(compute(node.right, environment))
+
+
+def _kept(question: Question, environment: Environment) -> Array | None:
+    if question.key_sets is None or question.key_sets.keep is None:
+        return None
+    return compute(question.key_sets.keep, environment)

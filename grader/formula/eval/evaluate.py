@@ -1,0 +1,274 @@
+"""Typed tree → NumPy, vectorised over answers and key sets.
+
+Every array carries two leading axes, (answers, key sets), each of full length or 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.domain.shapes import Kind
+from grader.errors import FormulaError
+from grader.formula.errors import fault
+from grader.formula.eval.arrays import Array, Rows, multiply, spread, take_row
+from grader.formula.eval.functions import inverse
+from grader.formula.text.render import shorten
+from grader.formula.typed import tree as t
+
+_COMPARISONS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The values of all names: arrays, and drawn indices with one entry for each answer.
+
+    `kept` marks the key sets that count. `ready` holds the values of nodes that were computed
+    before, by the node's identity, and `products` the costly part of products with `Rows`.
+    `read_once` names values that may be overwritten when they are read.
+    """
+
+    values: Mapping[str, Array | Rows]
+    indices: Mapping[str, NDArray[np.intp]] = field(default_factory=dict)
+    kept: Array | None = None
+    ready: Mapping[int, Array] = field(default_factory=dict)
+    products: Mapping[int, Array] = field(default_factory=dict)
+    read_once: frozenset[str] = frozenset()
+
+    @classmethod
+    def empty(cls) -> Environment:
+        """An environment without names, for constants."""
+        return cls({})
+
+
+def compute(node: t.Node, environment: Environment) -> Array:
+    """The value of a node, as `evaluate`, for callers that silence NumPy's warnings themselves."""
+    return _Evaluation(environment).value(node)
+
+
+def evaluate(node: t.Node, environment: Environment) -> Array:
+    """The value of a node, of shape (answers, key sets, …); may hold infinities and NaN."""
+    with np.errstate(all="ignore"):
+        return compute(node, environment)
+
+
+def evaluate_finite(node: t.Node, environment: Environment) -> Array:
+    """The value of a node, refused where it is not finite."""
+    result = evaluate(node, environment)
+    if not np.isfinite(result).all():
+        raise _not_finite(node, environment)
+    return result
+
+
+def _not_finite(node: t.Node, environment: Environment) -> FormulaError:
+    watching = _WatchingEvaluation(environment)
+    with np.errstate(all="ignore"):
+        watching.value(node)
+    culprit = watching.culprit
+    return fault(
+        "This formula does not give finite numbers: it divides by zero, overflows, "
+        "or takes a logarithm or root that does not exist.",
+        node.span,
+        hint="" if culprit is None or culprit is node else f"Look at {shorten(culprit)}.",
+        code="formula.not_finite",
+    )
+
+
+class _Evaluation:
+    """One walk over a tree; holds the values of bound indices on the way."""
+
+    __slots__ = ("bound", "environment")
+
+    def __init__(self, environment: Environment) -> None:
+        self.environment = environment
+        self.bound: dict[str, int] = {}
+
+    def value(self, node: t.Node) -> Array:
+        """The value of a node as an array."""
+        ready = self.environment.ready.get(id(node))
+        if ready is not None:
+            return ready
+        result = _WAYS[type(node)](self, node)
+        return result if type(result) is np.ndarray else _built(result)
+
+    def _name(self, node: t.Name) -> Array | Rows:
+        return self.environment.values[node.name]
+
+    def _number(self, node: t.Number) -> Array:
+        return _constant(node.value)
+
+    def _add(self, node: t.Add) -> Array:
+        left, right = self.value(node.left), self.value(node.right)
+        return np.asarray(left + right if node.sign == 1 else left - right)
+
+    def _negate(self, node: t.Negate) -> Array:
+        return np.asarray(-self.value(node.operand))
+
+    def _transpose(self, node: t.Transpose) -> Array:
+        value = self.value(node.operand)
+        return value.swapaxes(-1, -2) if node.shape.kind is Kind.MATRIX else value
+
+    def _divide(self, node: t.Divide) -> Array:
+        return np.asarray(self.value(node.left) / spread(self.value(node.right), node.shape))
+
+    def _power(self, node: t.Power) -> Array:
+        return np.asarray(np.power(self.value(node.base), self.value(node.exponent)))
+
+    def _identity(self, node: t.Identity) -> Array:
+        return np.eye(node.shape.rows)[None, None]
+
+    def _unit_vector(self, node: t.UnitVector) -> Array:
+        position = np.atleast_1d(self._position(node.index))
+        return np.asarray(np.arange(node.shape.rows) == position[:, None], dtype=float)[:, None]
+
+    def _sized_call(self, node: t.SizedCall) -> Array:
+        return node.function.compute(*node.sizes)
+
+    def _both(self, node: t.Both) -> Array:
+        return np.asarray(self.value(node.left) & self.value(node.right))
+
+    def _multiply(self, node: t.Multiply) -> Array:
+        if node.product is t.Product.DOT and (dotted := self._row_dot(node)) is not None:
+            return dotted
+        # Only what has a name can be a matrix that is never built.
+        left = self._name(node.left) if isinstance(node.left, t.Name) else self.value(node.left)
+        if isinstance(left, Rows):
+            if node.product is t.Product.MATRIX_COLUMN:
+                product = self.environment.products.get(id(node))
+                return left.times(self.value(node.right), product)
+            left = left.whole()
+        return multiply(node.product, left, self.value(node.right), node.shape)
+
+    def _row_dot(self, node: t.Multiply) -> Array | None:
+        """A vector's product with one row of a matrix that is never built; None for others."""
+        match node.right:
+            case t.Member(family=family, position=position):
+                source = self.environment.values[family.source]
+                if isinstance(source, Rows) and not family.by_columns:
+                    return source.row_dot(self._position(position), self.value(node.left))
+        return None
+
+    def _member(self, node: t.Member) -> Array:
+        source = self.environment.values[node.family.source]
+        position = self._position(node.position)
+        if node.family.by_columns:
+            return take_row(_built(source).swapaxes(-1, -2), position)
+        return source.row(position) if isinstance(source, Rows) else take_row(source, position)
+
+    def _position(self, position: t.Position) -> int | NDArray[np.intp]:
+        if isinstance(position, str):
+            return self.environment.indices[position]
+        return self.bound[position.name] if isinstance(position, t.Bound) else position
+
+    def _call(self, node: t.Call) -> Array:
+        values = [self.value(argument) for argument in node.arguments]
+        if node.function.over_key_sets:
+            return node.function.compute(*values, shapes=node.shapes, kept=self.environment.kept)
+        if node.function.reuses:
+            spare = self._is_spare(node.arguments[0])
+            return node.function.compute(*values, shapes=node.shapes, spare=spare)
+        return node.function.compute(*values, shapes=node.shapes)
+
+    def _is_spare(self, node: t.Node) -> bool:
+        """Whether a value is needed nowhere else: it was just computed, or is read only once."""
+        if id(node) in self.environment.ready:
+            return False
+        match node:
+            case t.Name(name=name):
+                return name in self.environment.read_once
+            case t.Multiply() | t.Add():
+                return True
+            case _:
+                return False
+
+    def _series(self, node: t.Series) -> Array:
+        total: Array | None = None
+        for position in range(node.first, node.last + 1):
+            self.bound[node.bound] = position
+            term = self.value(node.body)
+            counts = self._counts(node, position)
+            if counts is not None:
+                term = np.where(counts.reshape(-1, *[1] * (term.ndim - 1)), term, 0.0)
+            total = term if total is None else total + term
+        del self.bound[node.bound]
+        assert total is not None, "a sum has at least one term"
+        return total
+
+    def _counts(self, node: t.Series, position: int) -> Array | None:
+        """For every answer, whether this term belongs to the sum; None where it always does."""
+        places = node.excluded if node.included is None else node.included
+        if not places:
+            return None
+        hits = [np.atleast_1d(self._position(place)) == position for place in places]
+        is_listed = np.any(np.broadcast_arrays(*hits), axis=0)
+        return np.asarray(~is_listed if node.included is None else is_listed)
+
+    def _stack(self, node: t.Stack) -> Array:
+        items = np.broadcast_arrays(*[self.value(item) for item in node.items])
+        return np.stack(items, axis=2)
+
+    def _matrix_power(self, node: t.MatrixPower) -> Array:
+        base = self.value(node.base)
+        if node.exponent < 0:
+            return inverse(base)
+        return np.asarray(np.linalg.matrix_power(base, node.exponent))
+
+    def _compare(self, node: t.Compare) -> Array:
+        compared = _COMPARISONS[node.operator](self.value(node.left), self.value(node.right))
+        return np.asarray(compared)
+
+
+class _WatchingEvaluation(_Evaluation):
+    """An evaluation that remembers the first part that is not finite."""
+
+    __slots__ = ("culprit",)
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__(environment)
+        self.culprit: t.Node | None = None
+
+    def value(self, node: t.Node) -> Array:
+        """The value of a node as an array."""
+        result = super().value(node)
+        if self.culprit is None and not np.isfinite(result).all():
+            self.culprit = node
+        return result
+
+
+@lru_cache(maxsize=4096)
+def _constant(value: float) -> Array:
+    array = np.full((1, 1), value)
+    array.flags.writeable = False
+    return array
+
+
+def _built(value: Array | Rows) -> Array:
+    return value.whole() if isinstance(value, Rows) else np.asarray(value)
+
+
+#: How each kind of node is computed.
+_WAYS: dict[type[t.Node], Callable[[_Evaluation, Any], Array | Rows]] = {
+    t.Name: _Evaluation._name,
+    t.Number: _Evaluation._number,
+    t.Identity: _Evaluation._identity,
+    t.Member: _Evaluation._member,
+    t.Negate: _Evaluation._negate,
+    t.Transpose: _Evaluation._transpose,
+    t.Add: _Evaluation._add,
+    t.Multiply: _Evaluation._multiply,
+    t.Divide: _Evaluation._divide,
+    t.Power: _Evaluation._power,
+    t.MatrixPower: _Evaluation._matrix_power,
+    t.Call: _Evaluation._call,
+    t.SizedCall: _Evaluation._sized_call,
+    t.UnitVector: _Evaluation._unit_vector,
+    t.Stack: _Evaluation._stack,
+    t.Series: _Evaluation._series,
+    t.Compare: _Evaluation._compare,
+    t.Both: _Evaluation._both,
+}

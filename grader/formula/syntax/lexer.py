@@ -1,0 +1,258 @@
+"""Text → tokens, for plain text, Unicode and LaTeX alike.
+
+The lexer knows the scope, because only that tells `C(mu_a)`, a product, from `exp(mu_a)`, a call.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from lark import Token
+
+from grader.errors import FormulaError
+from grader.formula.syntax.brackets import Brackets
+from grader.formula.syntax.names import TRANSPOSED, Found, NameReader
+from grader.formula.syntax.normalize import DIGIT_GAP
+from grader.formula.syntax.notation import (
+    COMMAND_BARS,
+    COMMAND_NAMES,
+    COMMAND_SIGNS,
+    GREEK,
+    SIGNS,
+    SUBSCRIPT_LETTERS,
+    SUPERSCRIPT_DIGITS,
+    SUPERSCRIPT_MINUS,
+)
+from grader.formula.syntax.sum_header import SIGN as SUM_SIGN
+from grader.formula.syntax.sum_header import read_header
+from grader.formula.typed.scope import Scope
+
+MAX_TOKENS = 500
+MAX_NESTING = 40
+
+_NUMBER = re.compile(
+    r"(?:[0-9]{1,3}(?:_+[0-9]{3})+(?![0-9_])|[0-9]+)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?"
+    r"|\.[0-9]+(?:[eE][+-]?[0-9]+)?"
+)
+_COMMAND = re.compile(r"\\([A-Za-z]+)")
+_DOT_T = re.compile(r"\.T(?![A-Za-z0-9_])")
+_COMPARE = re.compile(r"<=|>=")
+_AND = re.compile(r"and(?![A-Za-z0-9_])")
+_SUPERSCRIPT = re.compile(rf"({SUPERSCRIPT_MINUS}?)([{''.join(SUPERSCRIPT_DIGITS)}]+)")
+_BAR = re.compile(r"\|\||\\\||[|‖∥]")
+# A norm may say which one it is: the Euclidean, or for matrices the Frobenius norm.
+_NORM = re.compile(r"\s*_\s*(?:\{\s*(\w+)\s*\}|(\w))|([₀-₉])")
+_ROOT = re.compile(r"\s*\[")
+
+# After one of these an operand has ended, so that a bar closes.
+_OPERAND_ENDS = frozenset(
+    {"NUMBER", "NAME", "MEMBER", "RPAR", "RBRACE", "RBRACK", "BAR_CLOSE", "TRANSPOSE", "RANGLE"}
+)
+
+
+def lex(text: str, scope: Scope) -> list[Token]:
+    """The tokens of a text that was cleaned, each with its place.
+
+    Raises
+    ------
+    FormulaError
+        At a name that is not known, a sign without meaning, a bracket without its other half.
+    """
+    return _Lexer(text, scope).tokens()
+
+
+class _Lexer:
+    """Reads one formula from left to right."""
+
+    def __init__(self, text: str, scope: Scope) -> None:
+        self.text = text
+        self.scope = scope
+        self.position = 0
+        self.found: list[Token] = []
+        self.names = NameReader(text, scope)
+        self.brackets = Brackets(MAX_NESTING)
+
+    def tokens(self) -> list[Token]:
+        """All tokens of the text."""
+        while self._skip_space():
+            self._next()
+            if len(self.found) > MAX_TOKENS:
+                raise self._error("This formula is too long.", code="formula.limit")
+        self.brackets.check_all_closed()
+        return self.found
+
+    def _skip_space(self) -> bool:
+        while self.position < len(self.text) and self.text[self.position] in " \n":
+            self.position += 1
+        return self.position < len(self.text)
+
+    def _next(self) -> None:
+        text, start = self.text, self.position
+        character = text[start]
+        if match := _NUMBER.match(text, start):
+            self._take_number(match)
+        elif match := SUM_SIGN.match(text, start):
+            header, end = read_header(text, start, match.end())
+            self.names.bound.add(header.bound)
+            self._add("SUM", header, end)
+        elif character.isascii() and character.isalpha():
+            self._take_letters()
+        elif character in GREEK:
+            self._take_name(self.names.read_named(GREEK[character], start, start + 1))
+        elif match := TRANSPOSED.match(text, start) or _DOT_T.match(text, start):
+            self._add("TRANSPOSE", "^T", match.end())
+        elif match := _BAR.match(text, start):
+            self._take_bar(1 if match[0] == "|" else 2, "either", match.end())
+        elif character == "\\":
+            self._take_command()
+        else:
+            self._take_sign(character)
+
+    def _take_sign(self, character: str) -> None:
+        text, start = self.text, self.position
+        if match := _SUPERSCRIPT.match(text, start):
+            self._take_superscript(match)
+        elif match := _COMPARE.match(text, start):
+            self._add("COMPARE", match[0], match.end())
+        elif text.startswith("**", start):
+            self._add("CARET", "^", start + 2)
+        elif character == "√":
+            self._take_name(Found("FUNCTION", "sqrt", start + 1))
+        elif character in SIGNS:
+            kind, sign = SIGNS[character]
+            self._add(kind, sign, start + 1)
+        elif unicodedata.decomposition(character).startswith("<fraction>"):
+            self._add("NUMBER", str(unicodedata.numeric(character)), start + 1)
+        else:
+            raise self._meaningless(character)
+
+    def _add(self, kind: str, value: object, end: int) -> None:
+        if kind == "NUMBER" and self.found and self.found[-1].type == "NUMBER":
+            self._refuse_second_number(end)
+        token = Token(kind, value, start_pos=self.position, end_pos=end)
+        self.brackets.see(token)
+        self.found.append(token)
+        self.position = end
+
+    def _refuse_second_number(self, end: int) -> None:
+        # In LaTeX, \frac12 is one half.
+        if self.brackets.awaits_argument():
+            return
+        raise self._error(
+            "Two numbers stand side by side.",
+            end - self.position,
+            hint="A product is written 2 * 3; one number is written without spaces.",
+            code="formula.syntax",
+        )
+
+    def _take_number(self, match: re.Match[str]) -> None:
+        if self.brackets.awaits_argument() and match[0][0] != ".":
+            return self._add("NUMBER", match[0][0], self.position + 1)
+        self._add("NUMBER", match[0].replace(DIGIT_GAP, ""), match.end())
+
+    def _take_superscript(self, match: re.Match[str]) -> None:
+        """Read a superscript such as ⁻¹ as a power: tokens that share their place."""
+        start = self.position
+        digits = "".join(SUPERSCRIPT_DIGITS[each] for each in match[2])
+        signs = [("CARET", "^"), *([("MINUS", "-")] if match[1] else []), ("NUMBER", digits)]
+        for kind, value in signs:
+            self.position = start
+            self._add(kind, value, match.end())
+
+    def _take_bar(self, width: int, role: str, end: int) -> None:
+        kind = "bars" if width == 1 else "norm"
+        is_open = self.brackets.open_bar()
+        has_operand = bool(self.found) and self.found[-1].type in _OPERAND_ENDS
+        if role == "open" or (role == "either" and not (is_open and has_operand)):
+            return self._add("BAR_OPEN", kind, end)
+        if is_open == "bars" and self.text.startswith("||", self.position):
+            # The first of the two closes what one bar has opened.
+            kind, end = "bars", self.position + 1
+        if is_open is not None and is_open != kind:
+            raise self._error(
+                "It cannot be told what this bar closes.",
+                end - self.position,
+                hint="Write abs(x) for a number and norm(x) for a vector.",
+                code="formula.brackets",
+            )
+        which = _NORM.match(self.text, end)
+        if which is None:
+            return self._add("BAR_CLOSE", "", end)
+        self._add("BAR_CLOSE", which[1] or which[2] or SUBSCRIPT_LETTERS[which[3]], which.end())
+
+    def _take_letters(self) -> None:
+        if self.scope.allows_conditions and (match := _AND.match(self.text, self.position)):
+            return self._add("AND", "and", match.end())
+        self._take_name(self.names.read_letters(self.position))
+
+    def _take_name(self, found: Found) -> None:
+        if found.kind != "FUNCTION":
+            return self._add(found.kind, found.value, found.end)
+        # The argument of a root ends with its brace, that of `\log{t}^2` does not.
+        brackets = "({" if found.value == "sqrt" else "("
+        is_call = self.text[found.end :].lstrip().startswith(tuple(brackets))
+        if found.value == "sqrt" and _ROOT.match(self.text, found.end):
+            raise self._error(
+                "Only square roots have a sign.", hint="Write x^(1/3).", code="formula.syntax"
+            )
+        if found.value == "sum" and not is_call:
+            raise self._bare_sum()
+        self._add("CALL" if is_call else "FUNCTION", found.value, found.end)
+
+    def _take_command(self) -> None:
+        start = self.position
+        if self.text.startswith(("\\{", "\\}"), start):
+            kind, sign = ("LPAR", "(") if self.text[start + 1] == "{" else ("RPAR", ")")
+            return self._add(kind, sign, start + 2)
+        match = _COMMAND.match(self.text, start)
+        if match is None:
+            raise self._error("This backslash begins nothing known.", code="formula.character")
+        name = match[1]
+        if name == "sum":
+            raise self._bare_sum()
+        if name in COMMAND_SIGNS:
+            kind, sign = COMMAND_SIGNS[name]
+            self._add(kind, sign, match.end())
+        elif name in COMMAND_BARS:
+            self._take_bar(*COMMAND_BARS[name], match.end())
+        elif name in COMMAND_NAMES or name in self.scope.functions:
+            known = COMMAND_NAMES.get(name, name)
+            self._take_name(self.names.read_named(known, start, match.end()))
+        else:
+            raise self._unknown_command(match)
+
+    def _error(self, message: str, length: int = 1, *, code: str, hint: str = "") -> FormulaError:
+        return FormulaError(message, column=self.position + 1, length=length, code=code, hint=hint)
+
+    def _bare_sum(self) -> FormulaError:
+        return self._error(
+            "This sum does not say over what.",
+            hint=r"Write \sum_{i=1}^n, or sum(x) for the sum of the entries of x.",
+            code="formula.sum",
+        )
+
+    def _unknown_command(self, match: re.Match[str]) -> FormulaError:
+        hint = ""
+        if match[1] in ("begin", "end"):
+            hint = "A matrix is sent as numbers, or as a list of its rows: [u_a, u_b]."
+        elif match[1] in ("hat", "bar", "tilde", "dot"):
+            hint = "Use the names that are given, without marks."
+        elif self.found and self.found[-1].type == "CARET":
+            hint = "The transpose is written ^T."
+        return self._error(
+            f"The command {match[0][:30]} is not known here.",
+            len(match[0]),
+            hint=hint,
+            code="formula.command",
+        )
+
+    def _meaningless(self, character: str) -> FormulaError:
+        shown = repr(character) if character.isascii() else f"{character} (U+{ord(character):04X})"
+        hints = {
+            "=": "Send one expression; constants of your own stand behind 'where'.",
+            ";": "Send one expression.",
+            "∑": r"Write \sum_{i=1}^n.",
+        }
+        hint = "Write digits as 0 to 9." if character.isdecimal() else hints.get(character, "")
+        return self._error(f"{shown} has no meaning here.", hint=hint, code="formula.character")

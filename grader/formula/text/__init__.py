@@ -1,0 +1,1 @@
+"""Typed tree back to plain text or LaTeX."""

@@ -1,0 +1,1 @@
+"""Parse tree to typed tree: every shape is checked exactly."""

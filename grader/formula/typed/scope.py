@@ -1,0 +1,97 @@
+"""What a formula may speak of: the names, families, indices and functions of one question."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from grader.domain.shapes import Kind, Shape, column
+from grader.formula.eval.functions import CORE, Function
+
+#: The identity matrix, unless the question uses the letter otherwise.
+IDENTITY = "I"
+
+#: Numbers that everybody knows, for questions that do not use the letter otherwise. `e` is one
+#: only where it is raised to a power: `e^x`.
+EULER = "e"
+FAMOUS: Mapping[str, float] = MappingProxyType({"pi": math.pi, EULER: math.e})
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Vectors that share a name and differ by their subscript, such as ``mu_a`` and ``mu_b``.
+
+    Parameters
+    ----------
+    source
+        The name of the matrix that holds the members.
+    count, length
+        How many members there are, and how long each is.
+    by_columns
+        Whether the members are the matrix's columns; else they are its rows.
+    labels
+        Subscripts that are letters. Each stands for a fixed position, or for the index drawn
+        under that name.
+    numbered
+        Whether ``x_1`` is allowed too. Numeric subscripts count from one, as papers do.
+    """
+
+    source: str
+    count: int
+    length: int
+    by_columns: bool = False
+    labels: Mapping[str, int | str] = field(default_factory=dict)
+    numbered: bool = False
+
+    @property
+    def member_shape(self) -> Shape:
+        """The shape of one member: a column, also where the members are rows of a matrix."""
+        return column(self.length)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """All names a formula may use.
+
+    ``constants`` are numbers known without drawing anything (``n``, ``d``), and may give sizes;
+    ``shapes`` are the other values; ``indices`` are drawn indices, which occur as subscripts only.
+    """
+
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    constants: Mapping[str, float] = field(default_factory=dict)
+    families: Mapping[str, Family] = field(default_factory=dict)
+    indices: frozenset[str] = frozenset()
+    functions: Mapping[str, Function] = field(default_factory=lambda: CORE)
+    allows_conditions: bool = False
+
+    def with_shapes(self, shapes: Mapping[str, Shape]) -> Scope:
+        """This scope with further values; a matrix among them is a family by its rows."""
+        families = dict(self.families)
+        for name, shape in shapes.items():
+            if shape.kind is Kind.MATRIX and name not in families:
+                families[name] = Family(
+                    name, shape.rows, shape.columns, labels={i: i for i in sorted(self.indices)}
+                )
+        return replace(self, shapes={**self.shapes, **shapes}, families=families)
+
+    def names(self) -> Iterator[str]:
+        """Every name that stands for a value by itself, for telling what is known."""
+        yield from self.shapes
+        yield from self.constants
+
+    def is_value(self, name: str) -> bool:
+        """Whether the name stands for a number, vector or matrix by itself."""
+        return name in self.shapes or name in self.constants
+
+    def knows(self, name: str) -> bool:
+        """Whether the name stands for a value, a function or an index by itself."""
+        return self.is_value(name) or name in self.functions or name in self.indices
+
+    def members(self) -> Iterator[str]:
+        """The names of members by letter, such as ``mu_a``, for telling what is known."""
+        for name, family in self.families.items():
+            yield from (f"{name}_{label}" for label in family.labels)
+            if family.numbered:
+                yield from (f"{name}_{number}" for number in range(1, family.count + 1))

@@ -1,0 +1,185 @@
+"""Variant fairness: whether a question is harder for those who drew something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.domain.fairness import TELLING_BELOW, Group, adjust, count_groups, cut, shuffled_p
+from grader.domain.statistics import FEWEST_STUDENTS
+from grader.engine.random.draws import Computed, DistinctIndices, Draw, Gaussian, Uniform, UnitRows
+from grader.grading.context import Published
+from grader.rubric.catalog import Rubric
+from grader.store.database import Session
+from grader.store.queries.analytics import list_first_tries, stream_drawn
+from grader.store.queries.statistics import list_students
+
+# The same attempts shall give the same p-values, whoever asks.
+_SEED = 20_260_101
+
+Measure = Callable[[Mapping[str, Any]], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number about what was drawn: `what` in words is it, and `measure` finds it in a variant."""
+
+    name: str
+    what: str
+    measure: Measure
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How students did by one quantity, and whether it could be chance.
+
+    `p_value` is that of this quantity alone, `adjusted` counts in how many were looked at.
+    """
+
+    name: str
+    what: str
+    groups: tuple[Group, ...]
+    p_value: float
+    adjusted: float
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether chance alone hardly spreads the solvers like this."""
+        return self.adjusted < TELLING_BELOW
+
+    @property
+    def hardest(self) -> Group:
+        """The group that solved it least often at the first attempt."""
+        return min((each for each in self.groups if each.students), key=lambda each: each.share)
+
+    @property
+    def easiest(self) -> Group:
+        """The group that solved it most often at the first attempt."""
+        return max((each for each in self.groups if each.students), key=lambda each: each.share)
+
+
+@dataclass(frozen=True, slots=True)
+class Fairness:
+    """A question's comparisons over n students; none where these are too few."""
+
+    n: int
+    comparisons: tuple[Comparison, ...] = ()
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there are enough students to compare anything."""
+        return self.n >= FEWEST_STUDENTS
+
+    @property
+    def telling(self) -> tuple[Comparison, ...]:
+        """Those that are hardly chance, the clearest first."""
+        found = (each for each in self.comparisons if each.is_telling)
+        return tuple(sorted(found, key=lambda each: (each.adjusted, each.name)))
+
+
+def compare_draws(session: Session, published: Published, rubric: Rubric) -> Fairness:
+    """How first attempts came out by what was drawn; of students, those who left included.
+
+    Counted are those who were shown the variant of the revision in force, and could earn something
+    without a person.
+    """
+    run_id, assignment = published.line.run_id, published.line.assignment
+    students = {enrolment_id for enrolment_id, _ in list_students(session, run_id=run_id)}
+    firsts = list_first_tries(
+        session, run_id=run_id, assignment=assignment, question=rubric.form.id
+    )
+    solved = {each.enrolment_id: each.is_solved for each in firsts if each.enrolment_id in students}
+    if not solved:
+        return Fairness(0)
+    question = rubric.question
+    source = question.uses.question if question.uses else question
+    quantities = list(list_quantities(source.draws))
+    numbers, outcomes = [], []
+    for enrolment_id, drawn in stream_drawn(
+        session, run_id=run_id, question=source.id, revision=source.revision
+    ):
+        if enrolment_id in solved:
+            numbers.append([each.measure(drawn) for each in quantities])
+            outcomes.append(solved[enrolment_id])
+    shape = len(outcomes), len(quantities)
+    return compare(
+        quantities,
+        np.array(numbers, dtype=np.float64).reshape(shape),
+        np.array(outcomes, dtype=np.bool_),
+    )
+
+
+def compare(
+    quantities: list[Quantity], numbers: NDArray[np.float64], solved: NDArray[np.bool_]
+) -> Fairness:
+    """Compare students by each quantity: `numbers` is (n, Q), `solved` is (n,)."""
+    if len(solved) < FEWEST_STUDENTS:
+        return Fairness(len(solved))
+    generator = np.random.default_rng(_SEED)
+    found: list[tuple[Quantity, list[Group], float]] = []
+    for place, quantity in enumerate(quantities):
+        labels, codes = cut(numbers[:, place])
+        # What is the same for everybody cannot be harder for some.
+        if len(labels) > 1:
+            groups = count_groups(labels, codes, solved)
+            found.append((quantity, groups, shuffled_p(groups, generator)))
+    adjusted = adjust([p_value for _, _, p_value in found])
+    return Fairness(
+        len(solved),
+        tuple(
+            Comparison(quantity.name, quantity.what, tuple(groups), p_value, after)
+            for (quantity, groups, p_value), after in zip(found, adjusted, strict=True)
+        ),
+    )
+
+
+# Quantities
+
+
+def list_quantities(draws: tuple[Draw, ...]) -> Iterator[Quantity]:
+    """The numbers about draws that might matter.
+
+    Of a random rotation there are none: what it does to one student it does to all.
+    """
+    for draw in draws:
+        for name in draw.names:
+            match draw.rule:
+                case DistinctIndices():
+                    yield Quantity(name, "the index", _index(name))
+                case Uniform():
+                    yield Quantity(name, "the number", _number(name))
+                case Computed(node) if not node.shape.axes:
+                    yield Quantity(name, "the number", _number(name))
+                case Gaussian(axes):
+                    yield Quantity(name, "its length", _norm(name))
+                    if len(axes) == 2 and axes[0] > 1:
+                        yield _apart(name)
+                case UnitRows():
+                    yield _apart(name)
+                case _:
+                    continue
+
+
+def _index(name: str) -> Measure:
+    return lambda drawn: float(drawn["indices"][name])
+
+
+def _number(name: str) -> Measure:
+    return lambda drawn: float(drawn["values"][name])
+
+
+def _norm(name: str) -> Measure:
+    return lambda drawn: float(np.linalg.norm(np.asarray(drawn["values"][name], dtype=np.float64)))
+
+
+def _apart(name: str) -> Quantity:
+    def measure(drawn: Mapping[str, Any]) -> float:
+        rows = np.asarray(drawn["values"][name], dtype=np.float64)
+        first, second = np.triu_indices(len(rows), k=1)
+        return float(np.linalg.norm(rows[first] - rows[second], axis=1).min())
+
+    return Quantity(name, "the smallest distance of two rows", measure)

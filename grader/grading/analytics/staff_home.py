@@ -1,0 +1,221 @@
+"""Today: what needs the staff of a course now, in a few counts that take no time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from grader.accounts.callers import Place
+from grader.domain.roles import Role
+from grader.domain.statistics import FEWEST_STUDENTS
+from grader.grading.analytics.models import QuestionStatistics
+from grader.grading.analytics.question import analyse_assignment
+from grader.grading.context import Desk, Published
+from grader.store.database import Session
+from grader.store.queries import staff_home as counts
+from grader.store.queries.publications import ExtensionLine, list_extensions, list_in_force
+from grader.store.queries.staff_home import StuckLine
+
+#: Who has tried so often without solving it is stuck …
+STUCK_AFTER = 3
+#: … where there is no more time left than this.
+DUE_WITHIN = timedelta(hours=24)
+#: What counts as lately.
+LATELY = timedelta(hours=24)
+#: So old the figures behind dubious questions may be.
+PATIENCE = timedelta(minutes=30)
+#: So many names are shown of those who are stuck at a question.
+MOST_NAMES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What waits for a person in an assignment."""
+
+    published: Published
+    to_review: int
+    undecided: int
+
+
+@dataclass(frozen=True, slots=True)
+class StuckAt:
+    """Who is stuck at a question; `students` are some of `count`."""
+
+    published: Published
+    question: str
+    count: int
+    students: tuple[StuckLine, ...]
+
+    @property
+    def title(self) -> str:
+        """The question's title."""
+        return self.published.rubric(self.question).form.title
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """An assignment with how many students have begun and what came in lately."""
+
+    published: Published
+    tried: int
+    attempts_lately: int
+    students_lately: int
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """A course run as its staff find it."""
+
+    students: int
+    tasks: tuple[Task, ...]
+    stuck: tuple[StuckAt, ...]
+    next: tuple[Due, ...]
+    past: tuple[Due, ...]
+
+    @property
+    def attempts_lately(self) -> int:
+        """How many attempts came in lately."""
+        return sum(each.attempts_lately for each in (*self.next, *self.past))
+
+
+def look_at_today(session: Session, desk: Desk, place: Place, *, at: datetime) -> Today:
+    """What needs the staff of a course run now."""
+    place.need(Role.ASSISTANT)
+    run_id = place.run.id
+    lines = list_in_force(session, run_id=run_id)
+    published = {line.assignment: desk.published(session, line) for line in lines}
+    due = _dues(session, run_id, published, at=at)
+    return Today(
+        students=counts.count_students(session, run_id=run_id),
+        tasks=_tasks(session, run_id, published),
+        stuck=_stuck(session, run_id, published, at=at),
+        next=tuple(each for each in due if not _is_over(each.published, at)),
+        past=tuple(each for each in reversed(due) if _is_over(each.published, at)),
+    )
+
+
+def _is_over(published: Published, at: datetime) -> bool:
+    due_at = published.line.due_at
+    return due_at is not None and due_at < at
+
+
+def _tasks(session: Session, run_id: str, published: Mapping[str, Published]) -> tuple[Task, ...]:
+    to_review = counts.count_to_review(session, run_id=run_id)
+    undecided = counts.count_undecided(session, run_id=run_id)
+    return tuple(
+        Task(each, to_review.get(name, 0), undecided.get(name, 0))
+        for name, each in published.items()
+        if name in to_review or name in undecided
+    )
+
+
+def _dues(
+    session: Session, run_id: str, published: Mapping[str, Published], *, at: datetime
+) -> list[Due]:
+    tried = counts.count_tried(session, run_id=run_id)
+    return [
+        Due(
+            each,
+            tried.get(name, 0),
+            *counts.count_since(session, run_id=run_id, assignment=name, since=at - LATELY),
+        )
+        for name, each in published.items()
+    ]
+
+
+# Who is stuck
+
+
+def _stuck(
+    session: Session, run_id: str, published: Mapping[str, Published], *, at: datetime
+) -> tuple[StuckAt, ...]:
+    extensions = {
+        name: _extensions(session, run_id, name)
+        for name, each in published.items()
+        if each.line.due_at is not None and each.line.due_at <= at + DUE_WITHIN
+    }
+    near = [
+        name
+        for name, extended in extensions.items()
+        if not _is_over(published[name], at) or any(_is_near(e, at) for e in extended.values())
+    ]
+    found: dict[tuple[str, str], list[StuckLine]] = {}
+    lines = counts.list_stuck(session, run_id=run_id, assignments=near, least=STUCK_AFTER)
+    for line in lines:
+        each = published[line.assignment]
+        if line.question not in each.assignment.rubrics:
+            continue
+        extension = extensions[line.assignment].get(line.enrolment_id)
+        due_at = each.policy(line.question, extension).window.due_at
+        if due_at is not None and at <= due_at <= at + DUE_WITHIN:
+            found.setdefault((line.assignment, line.question), []).append(line)
+    return tuple(
+        StuckAt(published[assignment], question, len(who), tuple(who[:MOST_NAMES]))
+        for (assignment, question), who in sorted(
+            found.items(), key=lambda item: (-len(item[1]), item[0])
+        )
+    )
+
+
+def _extensions(session: Session, run_id: str, assignment: str) -> dict[str, ExtensionLine]:
+    """The extension that holds for each student who has one."""
+    lines = list_extensions(session, run_id=run_id, assignment=assignment)
+    # The newest one holds, and is written last.
+    return {each.enrolment_id: each for each in sorted(lines, key=lambda each: each.number)}
+
+
+def _is_near(extension: ExtensionLine, at: datetime) -> bool:
+    return extension.due_at is not None and at <= extension.due_at <= at + DUE_WITHIN
+
+
+# Dubious questions
+
+
+@dataclass(frozen=True, slots=True)
+class Dubious:
+    """A question that hardly tells those who know more from those who know less."""
+
+    published: Published
+    question: QuestionStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class DubiousQuestions:
+    """All dubious questions of a course run, of `looked_at` that could be judged.
+
+    `at` is when the oldest of the figures were computed; None where there was nothing to compute.
+    """
+
+    questions: tuple[Dubious, ...]
+    looked_at: int
+    at: datetime | None
+
+
+def find_dubious(session: Session, desk: Desk, place: Place, *, at: datetime) -> DubiousQuestions:
+    """The questions whose discrimination is known and low, by figures that may be a while old."""
+    place.need(Role.ASSISTANT)
+    tried = counts.count_tried(session, run_id=place.run.id)
+    kept = [
+        analyse_assignment(
+            session, desk, place, assignment=line.assignment, at=at, patience=PATIENCE
+        )
+        for line in list_in_force(session, run_id=place.run.id)
+        # With fewer students nothing is known of any question.
+        if tried.get(line.assignment, 0) >= FEWEST_STUDENTS
+    ]
+    judged = [
+        Dubious(each.value.published, question)
+        for each in kept
+        for question in each.value.statistics.questions
+        if question.discrimination is not None and question.discrimination.value is not None
+    ]
+    return DubiousQuestions(
+        tuple(
+            each
+            for each in judged
+            if each.question.discrimination and each.question.discrimination.is_dubious
+        ),
+        len(judged),
+        min((each.at for each in kept), default=None),
+    )

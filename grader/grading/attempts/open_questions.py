@@ -1,0 +1,207 @@
+"""What students see before they answer: assignments, questions, and where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+
+from grader.accounts.callers import Place
+from grader.domain.policies import Policy
+from grader.engine.random.variants import Variant
+from grader.errors import Refused
+from grader.grading.context import Desk, Published
+from grader.rubric.catalog import Rubric
+from grader.store.database import Session
+from grader.store.queries.attempts import Part, note_view
+from grader.store.queries.decisions import (
+    ExternalScoreLine,
+    OverrideLine,
+    list_external_scores,
+    list_overrides,
+)
+from grader.store.queries.grades import GradeLine, list_grades_of
+from grader.store.queries.publications import ExtensionLine, find_extensions, list_in_force
+
+
+class State(StrEnum):
+    """Where a student stands with a question, in a word."""
+
+    NOT_OPEN = "not_open"
+    NOT_STARTED = "not_started"
+    STARTED = "started"
+    SOLVED = "solved"
+    AWAITS_REVIEW = "awaits_review"
+    SUBMITTED = "submitted"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionState:
+    """A question as it stands for one student; `grade` is None before anything was sent."""
+
+    rubric: Rubric
+    policy: Policy
+    grade: GradeLine | None
+    state: State
+    shows_result: bool
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts are used."""
+        return self.grade.attempts if self.grade else 0
+
+    @property
+    def attempts_left(self) -> int:
+        """How many attempts there still are."""
+        return max(self.policy.most_attempts - self.attempts, 0)
+
+    @property
+    def points(self) -> Decimal | None:
+        """What was earned, where the student may know; an override is told in any case."""
+        return self.grade.points if self.grade and self.shows_points else None
+
+    @property
+    def shows_points(self) -> bool:
+        """Whether the student may know the points, if not how the attempts came out."""
+        return self.shows_result or bool(self.grade and self.grade.is_overridden)
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentState:
+    """An assignment as it stands for one student, or for staff without grades of their own."""
+
+    published: Published
+    extension: ExtensionLine | None
+    questions: Mapping[str, QuestionState]
+    time_zone: str
+    """The course run's, in which its people think of due dates."""
+
+    @property
+    def policy(self) -> Policy:
+        """What holds for the assignment as a whole."""
+        return self.published.policy(self.published.form.questions[0], self.extension)
+
+
+def list_assignments(
+    session: Session, desk: Desk, place: Place, *, at: datetime
+) -> list[AssignmentState]:
+    """All assignments of a course run, with where the caller stands."""
+    lines = list_in_force(session, run_id=place.run.id)
+    return [_state(session, desk.published(session, line), place, at=at) for line in lines]
+
+
+def get_assignment(
+    session: Session, desk: Desk, place: Place, *, assignment: str, at: datetime
+) -> AssignmentState:
+    """One assignment, with where the caller stands."""
+    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
+    return _state(session, published, place, at=at)
+
+
+def _state(
+    session: Session, published: Published, place: Place, *, at: datetime
+) -> AssignmentState:
+    name, enrolment = published.line.assignment, place.enrolment
+    extension, grades = None, {}
+    if enrolment is not None:
+        extension = find_extensions(session, pairs=[(enrolment.id, name)]).get((enrolment.id, name))
+        lines = list_grades_of(session, enrolment_ids=[enrolment.id], assignment=name)
+        grades = {line.question: line for line in lines}
+    questions = {
+        key: _question_state(published, key, extension, grades.get(key), at=at)
+        for key in published.form.questions
+    }
+    return AssignmentState(published, extension, questions, place.run.time_zone)
+
+
+def _question_state(
+    published: Published,
+    question: str,
+    extension: ExtensionLine | None,
+    grade: GradeLine | None,
+    *,
+    at: datetime,
+) -> QuestionState:
+    policy = published.policy(question, extension)
+    shows = policy.shows_result(at)
+    tells = shows or bool(grade and grade.is_overridden)
+    return QuestionState(
+        published.rubric(question), policy, grade, _word(policy, grade, tells, at=at), shows
+    )
+
+
+def _word(policy: Policy, grade: GradeLine | None, shows: bool, *, at: datetime) -> State:
+    opens_at = policy.window.opens_at
+    if opens_at is not None and at < opens_at:
+        return State.NOT_OPEN
+    if grade is None or (grade.points is None and not grade.attempts):
+        return State.NOT_STARTED
+    if not shows:
+        return State.SUBMITTED
+    if grade.points is not None and grade.points == grade.possible:
+        return State.SOLVED
+    return State.AWAITS_REVIEW if grade.pending or grade.needs_person else State.STARTED
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A question with the caller's own variant."""
+
+    assignment: AssignmentState
+    question: QuestionState
+    variant: Variant
+    overrides: tuple[OverrideLine, ...] = ()
+    scores: tuple[ExternalScoreLine, ...] = ()
+
+
+def refuse_unopened(state: AssignmentState, place: Place, *, at: datetime) -> None:
+    """Students see questions from the opening on; staff may look before."""
+    opens_at = state.policy.window.opens_at
+    if not place.is_staff and opens_at is not None and at < opens_at:
+        raise Refused(
+            f"This assignment opens at {opens_at.isoformat()}.", code="assignment.not_open"
+        )
+
+
+def show_question(
+    session: Session,
+    desk: Desk,
+    place: Place,
+    *,
+    assignment: str,
+    question: str,
+    at: datetime,
+    keep: bool,
+) -> Shown:
+    """A question with the caller's variant.
+
+    With `keep`, in a session that writes, it is noted when it was seen first, and the variant is
+    stored as shown. Staff without a place of their own get a variant that is nobody's.
+    """
+    state = get_assignment(session, desk, place, assignment=assignment, at=at)
+    rubric = state.published.rubric(question)
+    refuse_unopened(state, place, at=at)
+    variant = variant_of(session, desk, place, rubric, at=at, keep=keep)
+    shown = Shown(state, state.questions[question], variant)
+    if place.enrolment is None:
+        return shown
+    part: Part = (place.enrolment.id, assignment, question)
+    if keep:
+        note_view(session, run_id=place.run.id, part=part, at=at)
+    return replace(
+        shown,
+        overrides=tuple(list_overrides(session, parts=[part])),
+        scores=tuple(list_external_scores(session, parts=[part])),
+    )
+
+
+def variant_of(
+    session: Session, desk: Desk, place: Place, rubric: Rubric, *, at: datetime, keep: bool
+) -> Variant:
+    """The caller's own variant of a question."""
+    if place.enrolment is None:
+        return desk.judge(session, run_id=place.run.id, rubric=rubric).variant("preview")
+    owner = place.enrolment
+    return desk.variants(session, [(owner, rubric)], at=at, keep=keep)[owner.id, rubric.id]

@@ -1,0 +1,44 @@
+"""Pictures of a stored attempt, from the practice key sets only."""
+
+from __future__ import annotations
+
+from grader.engine.judge.cases import Submission
+from grader.engine.random.variants import stack_variants
+from grader.errors import StudentError
+from grader.feedback.plots import Picture, make_pictures
+from grader.grading.context import Desk, Published
+from grader.grading.serialize import judgement_from
+from grader.reading.answer import read_answer
+from grader.store.database import Session
+from grader.store.queries.attempts import AttemptLine, JudgementLine, find_judged
+
+
+def picture_attempt(
+    session: Session,
+    desk: Desk,
+    published: Published,
+    attempt: AttemptLine,
+    judgement: JudgementLine,
+) -> list[Picture]:
+    """What an attempt's answer does; empty where it cannot be read any more.
+
+    Pictures that show what is asked for come only where everything is right.
+    """
+    rubric = published.rubric(attempt.question)
+    if not rubric.question.plots:
+        return []
+    own = desk.variant_answered(session, attempt, rubric)
+    judge = desk.judge(session, run_id=attempt.run_id, rubric=rubric)
+    drawn = stack_variants([own])
+    try:
+        answer = read_answer(attempt.answer, rubric.question.fields, drawn)
+        earlier = None
+        if rubric.earlier is not None and attempt.uses_attempt_id is not None:
+            used = find_judged(session, attempt_id=attempt.uses_attempt_id)
+            if used is not None:
+                earlier = read_answer(used[0].answer, rubric.earlier.question.fields, drawn)
+    except StudentError:
+        # The question asks for something else since.
+        return []
+    submission = Submission(own, answer, judge.used(own, earlier))
+    return make_pictures(judge, submission, revealing=judgement_from(judgement).is_solved)

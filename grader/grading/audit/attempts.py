@@ -1,0 +1,123 @@
+"""Attempts: numbered without gaps, within limits and dates, and as they were sent.
+
+An attempt was allowed by the publication that it names and by an extension that held then. Which
+one that was is not stored, so that the most generous one that the student ever had is taken: what
+is withdrawn later must not make old attempts wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from grader.domain.policies import Phase, Window
+from grader.feedback.receipt import hash_answer
+from grader.grading.audit.findings import Tally
+from grader.grading.audit.rules import Rule, Rules
+from grader.store.database import Session
+from grader.store.queries.attempts import AttemptLine, Part
+from grader.store.queries.raw_rows import Unreadable
+from grader.store.queries.verification import Generosity, Used, list_generosity, walk_attempts
+
+_NOTHING = Generosity(None, 0)
+
+
+def check_attempts(session: Session, rules: Rules, tally: Tally) -> None:
+    """Look at every attempt."""
+    given = list_generosity(session)
+    part: Part | None = None
+    number: int | None = 0
+    for line in walk_attempts(session):
+        tally.look()
+        if isinstance(line, Unreadable):
+            tally.differs(line.id, "This attempt cannot be read.")
+            # Whose it is and which number it has is not known either.
+            part, number = None, None
+            continue
+        attempt, used = line
+        if attempt.part != part:
+            part, number = attempt.part, None if number is None else 0
+        if number is not None and attempt.number != number + 1:
+            tally.differs(attempt.id, _misnumbered(attempt.number, number))
+        number = attempt.number
+        for text in _faults(attempt, used, rules, given):
+            tally.differs(attempt.id, text)
+
+
+def _misnumbered(number: int, before: int) -> str:
+    if before == 0:
+        return f"It is the first attempt at its question, but its number is {number}."
+    return f"Its number is {number}, but that of the attempt before is {before}."
+
+
+def _faults(
+    attempt: AttemptLine,
+    used: Used | None,
+    rules: Rules,
+    given: Mapping[tuple[str, str], Generosity],
+) -> Iterator[str]:
+    if hash_answer(attempt.answer) != attempt.answer_digest:
+        yield "The answer is not the one that its hash is of."
+    line = rules.lines.get(attempt.publication_id)
+    if line is None:
+        yield f"Its publication {attempt.publication_id} is not there."
+        return
+    if (line.run_id, line.assignment) != (attempt.run_id, attempt.assignment):
+        yield f"Its publication {line.id} is of another course run or assignment."
+        return
+    known = rules.of(line.id)
+    if known is None:
+        # That is told once, of the publication.
+        return
+    if attempt.question not in known:
+        yield f"Its publication {line.id} has no question {attempt.question}."
+        return
+    rule = known[attempt.question]
+    generosity = given.get((attempt.enrolment_id, attempt.assignment), _NOTHING)
+    yield from _beyond(attempt, rule, generosity)
+    yield from _wrong_use(attempt, used, rule)
+
+
+def _beyond(attempt: AttemptLine, rule: Rule, given: Generosity) -> Iterator[str]:
+    """Tell whether it is more, earlier or later than was allowed."""
+    most = rule.policy.most_attempts + given.extra_attempts
+    if attempt.number > most:
+        yield f"It is attempt {attempt.number}, and {most} are allowed."
+    window = _widest(rule.policy.window, given)
+    match window.phase(attempt.received_at):
+        case Phase.NOT_OPEN:
+            when = f"before the opening at {_shown(window.opens_at)}"
+            yield f"It was received at {_shown(attempt.received_at)}, {when}."
+        case Phase.CLOSED:
+            when = f"after the end at {_shown(window.closes_at)}"
+            yield f"It was received at {_shown(attempt.received_at)}, {when}."
+        case Phase.OPEN | Phase.LATE:
+            pass
+
+
+def _widest(window: Window, given: Generosity) -> Window:
+    if window.due_at is None or given.due_at is None:
+        return window
+    return replace(window, due_at=max(window.due_at, given.due_at))
+
+
+def _shown(moment: datetime | None) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if moment else "no time"
+
+
+def _wrong_use(attempt: AttemptLine, used: Used | None, rule: Rule) -> Iterator[str]:
+    """Tell whether it builds on something that it must not build on."""
+    if attempt.uses_attempt_id is None:
+        if rule.earlier is not None:
+            yield f"It should build on an attempt at {rule.earlier}, but it builds on none."
+        return
+    about = f"It builds on attempt {attempt.uses_attempt_id}"
+    if rule.earlier is None:
+        yield f"{about}, but its question builds on nothing."
+    elif used is None:
+        yield f"{about}, which is not there."
+    elif used.enrolment_id != attempt.enrolment_id:
+        yield f"{about}, which is another student's."
+    elif (used.assignment, used.question) != (attempt.assignment, rule.earlier):
+        yield f"{about}, which is not at {rule.earlier}."

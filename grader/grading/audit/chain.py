@@ -1,0 +1,107 @@
+"""The audit chain, and answers that are kept for requests sent again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import orjson
+
+from grader.grading.audit.findings import Tally
+from grader.store.database import Session
+from grader.store.queries.audit import BEGINNING, AuditLine, digest_of
+from grader.store.queries.raw_rows import Unreadable
+from grader.store.queries.verification import find_attempt_ids, walk_answered, walk_chain
+
+# So many answers are compared at once.
+_AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of the audit chain at some time: the number and the digest of its last entry."""
+
+    number: int
+    digest: str
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.digest}"
+
+
+#: The head of a chain without entries.
+NO_ENTRY = Head(0, BEGINNING)
+
+
+def check_chain(session: Session, known: Head | None, tally: Tally) -> Head:
+    """Compute every entry's digest anew; an earlier head must still be in the chain.
+
+    Returns the head of the chain: that the end was cut off cannot be seen from inside.
+    """
+    head, is_there = NO_ENTRY, known in (None, NO_ENTRY)
+    previous: str | None = BEGINNING
+    for line in walk_chain(session):
+        tally.look()
+        if isinstance(line, Unreadable):
+            tally.differs(line.id, "This entry cannot be read.")
+            previous = None
+            continue
+        for text in _faults(line, head.number, previous):
+            tally.differs(str(line.number), text)
+        head, previous = Head(line.number, line.digest), line.digest
+        is_there |= known == head
+    if not is_there and known is not None:
+        tally.differs(str(known.number), "The head that was given is not in the chain any more.")
+    return head
+
+
+def _faults(line: AuditLine, number: int, previous: str | None) -> Iterator[str]:
+    # Behind an entry that cannot be read, its number and digest are not known.
+    if previous is not None and line.number != number + 1:
+        yield f"The entry before has the number {number}, so that something is missing between."
+    if previous is not None and line.previous != previous:
+        yield "It is not bound to the entry before."
+    try:
+        digest = digest_of(line)
+    except (TypeError, ValueError):
+        digest = ""
+    if line.digest != digest:
+        yield "Its digest is not that of its content."
+
+
+def check_answered(session: Session, tally: Tally) -> None:
+    """Attempts that are named in answers kept for requests sent again are there."""
+    lines = walk_answered(session)
+    while some := list(islice(lines, _AT_ONCE)):
+        tally.look(len(some))
+        named: list[tuple[str, str]] = []
+        for line in some:
+            if isinstance(line, Unreadable):
+                tally.differs(line.id, "What was answered to this key cannot be read.")
+                continue
+            key, body = line
+            try:
+                named.extend((key, each) for each in _attempts_in(orjson.loads(body)))
+            except ValueError:
+                tally.differs(key, "What was answered to this key is no JSON.")
+        there = find_attempt_ids(session, ids=[attempt for _, attempt in named])
+        for key, attempt in dict.fromkeys(named):
+            if attempt not in there:
+                text = f"The answer to this key names attempt {attempt}, which is not there."
+                tally.differs(key, text)
+
+
+def _attempts_in(data: Any) -> Iterator[str]:
+    """The ids of attempts that an answer names; what a student sent is not searched."""
+    if isinstance(data, list):
+        for each in data:
+            yield from _attempts_in(each)
+    if not isinstance(data, dict):
+        return
+    for name, value in data.items():
+        if isinstance(value, str) and name in ("id", "attempt", "counted_attempt", "uses_attempt"):
+            if name != "id" or value.startswith("att_"):
+                yield value
+        elif name != "answer":
+            yield from _attempts_in(value)

@@ -1,0 +1,132 @@
+"""Judgements: every attempt has them, they add up, and their receipts vouch for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from grader.domain.verdicts import Verdict, combine
+from grader.feedback.receipt import Receipt, hash_verdicts, list_verdicts
+from grader.grading.audit.findings import Tally
+from grader.grading.serialize import judgement_from
+from grader.grading.signing import SigningKey, verify_signature
+from grader.store.database import Session
+from grader.store.queries.attempts import JudgementLine
+from grader.store.queries.raw_rows import Unreadable
+from grader.store.queries.signing_keys import list_signing_keys
+from grader.store.queries.verification import JudgedLine, walk_judgements, walk_orphans
+
+#: What reading verdicts can come to where they are not what was written.
+_ILL_FORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
+@dataclass(slots=True)
+class PublicKeys:
+    """The public keys of all keys that ever signed, loaded when they are first asked for."""
+
+    session: Session
+    _known: dict[str, str] | None = None
+
+    def have_signed(self, receipt: Receipt) -> bool:
+        """Whether a receipt is as the service signed it."""
+        if self._known is None:
+            self._known = dict(_public_keys(self.session))
+        public = self._known.get(receipt.key or "")
+        return public is not None and verify_signature(receipt, public)
+
+
+def _public_keys(session: Session) -> Iterator[tuple[str, str]]:
+    for private in list_signing_keys(session).values():
+        # What is no key any more has signed nothing.
+        with suppress(TypeError, ValueError):
+            key = SigningKey.from_bytes(private)
+            yield key.id, key.public
+
+
+def check_judgements(session: Session, keys: PublicKeys, tally: Tally) -> None:
+    """Look at every judgement."""
+    attempt_id, number = "", 0
+    for line in walk_judgements(session):
+        tally.look()
+        if isinstance(line, Unreadable):
+            tally.differs(line.id, "A judgement of this attempt cannot be read.")
+            attempt_id, number = line.id, -1
+            continue
+        if line.attempt_id != attempt_id:
+            attempt_id, number = line.attempt_id, 0
+        if line.judgement is None:
+            tally.differs(line.attempt_id, "This attempt has no judgement.")
+            continue
+        if number >= 0 and line.judgement.number != number + 1:
+            text = f"Its number is {line.judgement.number}, and {number + 1} would be next."
+            tally.differs(line.judgement.id, text)
+        number = line.judgement.number
+        for text in _faults(line, line.judgement, keys):
+            tally.differs(line.judgement.id, text)
+    for orphan, missing in walk_orphans(session):
+        tally.differs(orphan, f"Its attempt {missing} is not there.")
+
+
+def _faults(line: JudgedLine, judgement: JudgementLine, keys: PublicKeys) -> Iterator[str]:
+    if line.judgement_run_id != line.run_id:
+        yield "It belongs to another course run than its attempt."
+    if judgement.number == 1 and judgement.rubric_version != line.published_version:
+        yield "It is by another rubric than the one that was in force for the attempt."
+    try:
+        verdicts = judgement_from(judgement).verdicts
+    except _ILL_FORMED:
+        yield "Its verdicts cannot be read."
+        return
+    yield from _wrong_sums(judgement, verdicts)
+    try:
+        receipt = Receipt.model_validate(judgement.receipt)
+    except ValidationError:
+        yield "Its receipt cannot be read."
+        return
+    if not keys.have_signed(receipt):
+        yield "Its receipt has no valid signature of this service."
+    wrong = list(_disagreeing(line, judgement, verdicts, receipt))
+    if wrong:
+        yield f"Its receipt does not agree with what is stored: {', '.join(wrong)}."
+
+
+def _wrong_sums(judgement: JudgementLine, verdicts: tuple[Verdict, ...]) -> Iterator[str]:
+    score = combine(verdicts)
+    facts = {
+        "awarded": (judgement.awarded, score.awarded),
+        "possible": (judgement.possible, score.possible),
+        "pending": (judgement.pending, score.pending),
+    }
+    for name, (stored, summed) in facts.items():
+        if stored != summed:
+            yield f"{stored:f} points are {name}, but its verdicts add up to {summed:f}."
+    if judgement.needs_person != any(each.needs_person for each in verdicts):
+        yield "Whether a person must look does not follow from its verdicts."
+
+
+def _disagreeing(
+    line: JudgedLine, judgement: JudgementLine, verdicts: tuple[Verdict, ...], receipt: Receipt
+) -> Iterator[str]:
+    """The names of what a receipt says otherwise."""
+    facts = {
+        "attempt": line.attempt_id,
+        "course": line.run_id,
+        "question": f"{line.assignment}/{line.question}",
+        "variant": line.enrolment_id,
+        "received_at": line.received_at,
+        "answer": line.answer_digest,
+        "rubric": judgement.rubric_version,
+        "used_answer": line.used.answer_digest if line.used else "",
+        "verdicts": hash_verdicts(list_verdicts(verdicts)),
+        "score": judgement.awarded,
+        "max_score": judgement.possible,
+    }
+    for name, stored in facts.items():
+        if getattr(receipt, name) != stored:
+            yield name
+    whose = {"": None, "reference": "reference"}.get(receipt.used, "own")
+    if whose != judgement.uses:
+        yield "used"

@@ -1,0 +1,90 @@
+"""What was in force: every publication ever, compiled when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from grader.domain.policies import Policy
+from grader.errors import KeysetError
+from grader.feedback.parts import digest
+from grader.grading.audit.findings import Tally
+from grader.grading.context import Desk, Published
+from grader.store.database import Session
+from grader.store.queries.publications import PublicationLine
+from grader.store.queries.raw_rows import Unreadable
+from grader.store.queries.verification import list_all_publications, walk_rubric_texts
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What held for a question: its policy without extensions, and the part that it builds on."""
+
+    policy: Policy
+    earlier: str | None
+
+
+@dataclass(slots=True)
+class Rules:
+    """All publications that can be read, loaded when they are first asked for."""
+
+    session: Session
+    desk: Desk
+    _lines: dict[str, PublicationLine] | None = None
+    _known: dict[str, dict[str, Rule] | None] = field(default_factory=dict)
+
+    @property
+    def lines(self) -> dict[str, PublicationLine]:
+        """Publications by id, the newest of an assignment last."""
+        if self._lines is None:
+            lines = list_all_publications(self.session)
+            self._lines = {each.id: each for each in lines if isinstance(each, PublicationLine)}
+        return self._lines
+
+    def of(self, publication_id: str) -> dict[str, Rule] | None:
+        """What held for the questions of a publication; None where its texts cannot be used."""
+        if publication_id not in self._known:
+            published = self.compiled(self.lines[publication_id])
+            self._known[publication_id] = _rules(published) if published else None
+        return self._known[publication_id]
+
+    def compiled(self, line: PublicationLine) -> Published | None:
+        """A publication, compiled; None where its texts cannot be used."""
+        try:
+            return self.desk.published(self.session, line)
+        except KeysetError:
+            return None
+
+    def in_force(self, run_id: str, assignment: str) -> Published | None:
+        """What is in force now; None where there is nothing, or its texts cannot be used."""
+        newest = next(self.newest_first(run_id, assignment), None)
+        return self.compiled(newest) if newest else None
+
+    def newest_first(self, run_id: str, assignment: str) -> Iterator[PublicationLine]:
+        """All publications of an assignment in a course run."""
+        for line in reversed(self.lines.values()):
+            if (line.run_id, line.assignment) == (run_id, assignment):
+                yield line
+
+
+def _rules(published: Published) -> dict[str, Rule]:
+    return {
+        name: Rule(published.policy(name), rubric.earlier.form.id if rubric.earlier else None)
+        for name, rubric in published.assignment.rubrics.items()
+    }
+
+
+def check_rubrics(session: Session, rules: Rules, tally: Tally) -> None:
+    """Rubric texts have the hashes that they are known by, and publications can be used."""
+    for line in walk_rubric_texts(session):
+        tally.look()
+        if isinstance(line, Unreadable):
+            tally.differs(line.id, "This text cannot be read.")
+        elif digest(line[1].encode()) != line[0]:
+            tally.differs(line[0], "The text is not the one that this hash is of.")
+    for publication in list_all_publications(session):
+        tally.look()
+        if isinstance(publication, Unreadable):
+            tally.differs(publication.id, "This publication cannot be read.")
+        elif rules.of(publication.id) is None:
+            tally.differs(publication.id, "Nothing can be graded by the texts of this publication.")

@@ -1,0 +1,1 @@
+"""What attempts, reviews and overrides come to, and the gradebook made of it."""

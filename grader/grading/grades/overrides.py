@@ -1,0 +1,287 @@
+"""What staff decide about a student: overrides, scores from outside, extensions.
+
+Each decision is one entry more, with its reason and an entry in the audit chain, and the grade is
+computed anew in the same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from grader.accounts.callers import Place
+from grader.domain.roles import Role
+from grader.errors import Fault, MalformedRequest, Outdated, Refused
+from grader.grading.context import Desk, Published
+from grader.grading.dates import read_date
+from grader.grading.grades.settle import update_grades
+from grader.grading.locks import lock_students
+from grader.reading.fields import ExternalField
+from grader.store.database import Session
+from grader.store.ids import new_id
+from grader.store.queries.attempts import Part
+from grader.store.queries.audit import add_audit
+from grader.store.queries.courses import Member, list_members
+from grader.store.queries.decisions import (
+    ExternalScoreLine,
+    OverrideLine,
+    add_external_scores,
+    add_override,
+    list_external_scores,
+    list_overrides,
+)
+from grader.store.queries.grades import GradeLine, find_grades
+from grader.store.queries.publications import ExtensionLine, add_extension
+
+LONGEST_REASON = 2000
+
+
+def refuse_own(place: Place, enrolment_id: str) -> None:
+    """Nobody grades their own work."""
+    if place.enrolment is not None and place.enrolment.id == enrolment_id:
+        raise Refused("Nobody decides about their own work.", code="own.work")
+
+
+def check_reason(reason: str) -> str:
+    """A reason that says something."""
+    if not reason.strip() or len(reason) > LONGEST_REASON:
+        fault = Fault(
+            "#/reason", "reason.missing", f"Give a reason, of at most {LONGEST_REASON} characters."
+        )
+        raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,))
+    return reason.strip()
+
+
+def version_of(grade: GradeLine | None) -> str:
+    """The version of a grade, for `If-Match`."""
+    return f"g{grade.changes if grade else 0}"
+
+
+def override(
+    session: Session,
+    desk: Desk,
+    place: Place,
+    member: Member,
+    *,
+    assignment: str,
+    question: str,
+    points: Decimal | None,
+    reason: str,
+    version: str,
+    at: datetime,
+) -> GradeLine:
+    """Set a student's score for a question, or with None take an override back.
+
+    Raises
+    ------
+    Outdated
+        Where the grade has changed since `version`.
+    """
+    place.need(Role.INSTRUCTOR)
+    refuse_own(place, member.enrolment.id)
+    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
+    possible = published.rubric(question).form.points
+    check_reason(reason)
+    _check_points(points, possible, pointer="#/points")
+    lock_students(session, [(member.enrolment.id, assignment)], run_ids=[place.run.id])
+    part = (member.enrolment.id, assignment, question)
+    current = find_grades(session, parts=[part]).get(part)
+    if version_of(current) != version:
+        raise Outdated(
+            "This grade has changed in the meantime; look at it again.",
+            current=version_of(current),
+        )
+    earlier = list_overrides(session, parts=[part])
+    add_override(
+        session,
+        OverrideLine(
+            new_id("ovr"), place.run.id, *part, len(earlier) + 1, points, reason.strip(),
+            place.caller.id, at,
+        ),
+    )  # fmt: skip
+    grade = update_grades(session, desk, run_id=place.run.id, parts=[part], at=at)[part]
+    _audit(
+        session, place, at=at, action="grade.overridden", subject=member.enrolment.id,
+        details={
+            "question": f"{assignment}/{question}",
+            "before": _number(current.points if current else None),
+            "after": _number(grade.points),
+            "reason": reason.strip(),
+        },
+    )  # fmt: skip
+    return grade
+
+
+def _check_points(points: Decimal | None, possible: Decimal, *, pointer: str) -> None:
+    if points is None:
+        return
+    if not 0 <= points <= possible or points != points.quantize(Decimal("0.01")):
+        fault = Fault(
+            pointer,
+            "points.range",
+            f"Points go from 0 to {possible.normalize():f}, with two decimals at most.",
+        )
+        raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,))
+
+
+def _number(points: Decimal | None) -> str | None:
+    return None if points is None else f"{points.normalize():f}"
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideScore:
+    """A student's score from outside, as it came."""
+
+    student: str
+    points: Decimal
+
+
+def enter_scores(
+    session: Session,
+    desk: Desk,
+    place: Place,
+    *,
+    assignment: str,
+    question: str,
+    scores: Sequence[OutsideScore],
+    source: str,
+    at: datetime,
+) -> list[GradeLine]:
+    """Enter scores from outside, all of them or none.
+
+    Raises
+    ------
+    MalformedRequest
+        With every student who is unknown and every score that is out of range.
+    """
+    place.need(Role.INSTRUCTOR)
+    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
+    most = _most_from_outside(published, question)
+    members = {
+        name: each
+        for each in list_members(session, run_id=place.run.id)
+        for name in (each.login, each.enrolment.id)
+    }
+    _check_scores(place, scores, members, most)
+    parts = [(members[each.student].enrolment.id, assignment, question) for each in scores]
+    lock_students(session, [part[:2] for part in parts], run_ids=[place.run.id])
+    earlier: dict[Part, int] = {}
+    for line in list_external_scores(session, parts=parts):
+        earlier[line.enrolment_id, assignment, question] = line.number
+    add_external_scores(
+        session,
+        [
+            ExternalScoreLine(
+                new_id("sco"), place.run.id, *part, earlier.get(part, 0) + 1, score.points,
+                source, place.caller.id, at,
+            )
+            for part, score in zip(parts, scores, strict=True)
+        ],
+    )  # fmt: skip
+    _audit(
+        session, place, at=at, action="scores.entered", subject=f"{assignment}/{question}",
+        details={"source": source, "scores": len(scores)},
+    )  # fmt: skip
+    grades = update_grades(session, desk, run_id=place.run.id, parts=parts, at=at)
+    return [grades[part] for part in parts]
+
+
+def _most_from_outside(published: Published, question: str) -> Decimal:
+    for field in published.rubric(question).question.fields:
+        if isinstance(field, ExternalField):
+            return field.most
+    raise Refused(
+        "This question is graded here; override a score instead.", code="question.not_external"
+    )
+
+
+def _check_scores(
+    place: Place, scores: Sequence[OutsideScore], members: dict[str, Member], most: Decimal
+) -> None:
+    faults = []
+    seen: set[str] = set()
+    for number, score in enumerate(scores):
+        pointer = f"#/scores/{number}"
+        member = members.get(score.student)
+        if member is None:
+            faults.append(
+                Fault(f"{pointer}/student", "student.unknown", "Nobody in this course has it.")
+            )
+            continue
+        refuse_own(place, member.enrolment.id)
+        if member.enrolment.id in seen:
+            faults.append(
+                Fault(f"{pointer}/student", "student.repeated", "This student stands here twice.")
+            )
+        seen.add(member.enrolment.id)
+        try:
+            _check_points(score.points, most, pointer=f"{pointer}/points")
+        except MalformedRequest as error:
+            faults.extend(error.faults)
+    if faults:
+        raise MalformedRequest(
+            "Some scores cannot be entered; none was.", code="scores.invalid", faults=tuple(faults)
+        )
+
+
+def extend(
+    session: Session,
+    desk: Desk,
+    place: Place,
+    member: Member,
+    *,
+    assignment: str,
+    due_at: datetime | None,
+    extra_attempts: int,
+    reason: str,
+    at: datetime,
+) -> ExtensionLine:
+    """Give a student more time or more attempts, instead of what was given before."""
+    place.need(Role.INSTRUCTOR)
+    refuse_own(place, member.enrolment.id)
+    check_reason(reason)
+    due_at = read_date(due_at, pointer="#/due_at")
+    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
+    lock_students(session, [(member.enrolment.id, assignment)], run_ids=[place.run.id])
+    line = add_extension(
+        session,
+        run_id=place.run.id,
+        enrolment_id=member.enrolment.id,
+        assignment=assignment,
+        due_at=due_at,
+        extra_attempts=extra_attempts,
+        reason=reason.strip(),
+        by=place.caller.id,
+        at=at,
+    )
+    _audit(
+        session, place, at=at, action="extension.given", subject=member.enrolment.id,
+        details={
+            "assignment": assignment,
+            "due_at": due_at.isoformat() if due_at else None,
+            "extra_attempts": extra_attempts,
+            "reason": reason.strip(),
+        },
+    )  # fmt: skip
+    parts = [(member.enrolment.id, assignment, each) for each in published.form.questions]
+    touched = find_grades(session, parts=parts)
+    # What was late may be in time now.
+    update_grades(session, desk, run_id=place.run.id, parts=touched, at=at)
+    return line
+
+
+def _audit(
+    session: Session,
+    place: Place,
+    *,
+    at: datetime,
+    action: str,
+    subject: str,
+    details: dict[str, object],
+) -> None:
+    add_audit(
+        session, at=at, by=place.caller.id, run_id=place.run.id, action=action, subject=subject,
+        details=details,
+    )  # fmt: skip

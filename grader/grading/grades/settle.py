@@ -1,0 +1,183 @@
+"""Grades brought up to date: events are read, settled, and kept in the same transaction."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+from grader.domain.grades import ZERO, Earned, Standing, settle
+from grader.domain.policies import tidy
+from grader.domain.verdicts import Outcome, Reason, Verdict
+from grader.grading.context import Desk, Published
+from grader.grading.serialize import judgement_from
+from grader.store.database import Session
+from grader.store.queries.attempts import AttemptLine, JudgementLine, Part, list_judged
+from grader.store.queries.decisions import (
+    ReviewLine,
+    list_external_scores,
+    list_overrides,
+    list_reviews,
+    newest_reviews,
+)
+from grader.store.queries.grades import GradeLine, find_grades, put_grades
+from grader.store.queries.publications import ExtensionLine, find_extensions
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """All that happened at some parts of one course run."""
+
+    judged: Sequence[tuple[AttemptLine, JudgementLine]]
+    reviews: Mapping[str, dict[str, ReviewLine]]
+    overrides: Mapping[Part, Decimal | None]
+    external: Mapping[Part, Decimal]
+    extensions: Mapping[tuple[str, str], ExtensionLine]
+
+
+def load_events(
+    session: Session,
+    *,
+    parts: Iterable[Part],
+    judged: Sequence[tuple[AttemptLine, JudgementLine]] | None = None,
+) -> Events:
+    """All that happened at these parts; `judged` where the attempts are known already."""
+    wanted = set(parts)
+    if judged is None:
+        judged = list_judged(session, parts=wanted)
+    reviews = list_reviews(session, attempt_ids=[attempt.id for attempt, _ in judged])
+    return Events(
+        judged=judged,
+        reviews=newest_reviews(reviews),
+        overrides={
+            (each.enrolment_id, each.assignment, each.question): each.points
+            for each in list_overrides(session, parts=wanted)
+        },
+        external={
+            (each.enrolment_id, each.assignment, each.question): each.points
+            for each in list_external_scores(session, parts=wanted)
+        },
+        extensions=find_extensions(session, pairs={(part[0], part[1]) for part in wanted}),
+    )
+
+
+def compute_standings(
+    events: Events, assignments: Mapping[str, Published], parts: Iterable[Part]
+) -> dict[Part, tuple[Standing, Decimal]]:
+    """Where students stand by all that happened, with the points that can be had."""
+    earned: dict[Part, list[Earned]] = defaultdict(list)
+    for attempt, judgement in events.judged:
+        reviews = events.reviews.get(attempt.id, {})
+        earned[attempt.part].append(_earned(attempt, judgement, reviews))
+    found = {}
+    for part in set(parts):
+        enrolment_id, assignment, question = part
+        published = assignments[assignment]
+        extension = events.extensions.get((enrolment_id, assignment))
+        standing = settle(
+            published.policy(question, extension),
+            earned[part],
+            external=events.external.get(part),
+            override=events.overrides.get(part),
+        )
+        found[part] = standing, _possible(published, question)
+    return found
+
+
+def _possible(published: Published, question: str) -> Decimal:
+    rubric = published.assignment.rubrics.get(question)
+    return rubric.form.points if rubric else ZERO
+
+
+def earned_points(
+    judgement: JudgementLine, reviews: dict[str, ReviewLine]
+) -> tuple[Decimal, Decimal, bool]:
+    """Points with reviews, what waits for a person, and whether one must look.
+
+    A review stands instead of the verdict on its criterion.
+    """
+    if not reviews and not judgement.pending and not judgement.needs_person:
+        return judgement.awarded, ZERO, False
+    points, pending = ZERO, ZERO
+    needs_person = False
+    for verdict in judgement_from(judgement).verdicts:
+        review = reviews.get(verdict.criterion)
+        if review is not None:
+            points += review.points
+            continue
+        points += verdict.points
+        needs_person |= verdict.needs_person
+        if verdict.outcome is Outcome.PENDING and _was_sent(verdict):
+            pending += verdict.possible
+    return tidy(points), pending, needs_person
+
+
+def _was_sent(verdict: Verdict) -> bool:
+    return verdict.reason is not Reason.NOT_SENT
+
+
+def _earned(
+    attempt: AttemptLine, judgement: JudgementLine, reviews: dict[str, ReviewLine]
+) -> Earned:
+    points, pending, needs_person = earned_points(judgement, reviews)
+    return Earned(attempt.id, attempt.number, attempt.received_at, points, pending, needs_person)
+
+
+def update_grades(
+    session: Session,
+    desk: Desk,
+    *,
+    run_id: str,
+    parts: Iterable[Part],
+    at: datetime,
+    judged: Sequence[tuple[AttemptLine, JudgementLine]] | None = None,
+) -> dict[Part, GradeLine]:
+    """Bring the grades of these parts up to date, and return them."""
+    wanted = set(parts)
+    assignments = {
+        each: desk.in_force(session, run_id=run_id, assignment=each)
+        for each in {assignment for _, assignment, _ in wanted}
+    }
+    events = load_events(session, parts=wanted, judged=judged)
+    before = find_grades(session, parts=wanted)
+    standings = compute_standings(events, assignments, wanted)
+    now = {
+        part: grade_line(run_id, part, standing, possible, before.get(part), at=at)
+        for part, (standing, possible) in standings.items()
+    }
+    put_grades(session, [line for part, line in now.items() if line != before.get(part)])
+    return now
+
+
+def grade_line(
+    run_id: str,
+    part: Part,
+    standing: Standing,
+    possible: Decimal,
+    before: GradeLine | None,
+    *,
+    at: datetime,
+) -> GradeLine:
+    """A standing as it is stored; one that says the same as before is that one."""
+    enrolment_id, assignment, question = part
+    line = GradeLine(
+        run_id=run_id,
+        enrolment_id=enrolment_id,
+        assignment=assignment,
+        question=question,
+        points=standing.points,
+        possible=possible,
+        pending=standing.pending,
+        attempts=standing.attempts,
+        counted_attempt_id=standing.counted_attempt_id,
+        late_days=standing.late_days,
+        is_overridden=standing.is_overridden,
+        needs_person=standing.needs_person,
+        changes=before.changes if before else 0,
+        changed_at=before.changed_at if before else at,
+    )
+    if line == before:
+        return line
+    return replace(line, changes=line.changes + 1, changed_at=at)

@@ -1,0 +1,1 @@
+"""Wrong answers that solve another student's variant, and the chance of that."""

@@ -1,0 +1,139 @@
+"""What an integrity check looks at: a question's attempts by rubric, and everybody's variants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from grader.engine.judge.judge import Judge
+from grader.engine.question import Chosen
+from grader.engine.random.variants import Variant, stack_variants
+from grader.errors import StudentError
+from grader.grading.context import Desk
+from grader.grading.integrity.search import Finding, Suspect, have_same_numbers, is_in_numbers
+from grader.grading.serialize import judgement_from, variant_from
+from grader.reading.answer import Answer, Choice, read_answer
+from grader.rubric.catalog import Rubric
+from grader.store.database import Session
+from grader.store.queries.attempts import AttemptLine, JudgementLine, list_judged_of_question
+from grader.store.queries.integrity import CheckLine, ResemblanceLine, list_shown
+from grader.store.queries.publications import get_publication
+
+#: Of an answer that solves many variants by accident, so many pairs are kept as examples.
+_EXAMPLES = 3
+
+
+def left_out(rubric: Rubric) -> str:
+    """Why a question is not checked; empty where it is."""
+    question = rubric.question
+    if question.uses is not None:
+        return "it builds on the student's own earlier answer"
+    if not question.draws:
+        return "everybody has the same numbers"
+    return ""
+
+
+@dataclass(slots=True)
+class Case:
+    """The attempts at a question that were judged by one rubric, and everybody's variants."""
+
+    rubric: Rubric
+    judge: Judge
+    attempts: list[tuple[AttemptLine, JudgementLine]]
+    variants: dict[str, Variant]
+    suspects: list[Suspect] = field(default_factory=list)
+
+    def lines(self, finding: Finding, *, check: CheckLine) -> list[ResemblanceLine]:
+        """A finding as it is kept: all pairs, or a few where it happens by accident anyway."""
+        chance = finding.chance
+        most = _EXAMPLES if chance.says_nothing else len(finding.solved)
+        lines = []
+        for other in finding.solved[:most]:
+            beside, is_same = self._beside(finding.suspect, other)
+            lines.append(
+                ResemblanceLine(
+                    check.id,
+                    finding.suspect.attempt_id,
+                    other,
+                    check.run_id,
+                    beside,
+                    is_same,
+                    len(finding.solved),
+                    chance.others,
+                    chance.hits,
+                    chance.tried,
+                )
+            )
+        return lines
+
+    def _beside(self, suspect: Suspect, other: str) -> tuple[str | None, bool]:
+        """The other student's attempt to look at: with the same numbers, or the first solved."""
+        theirs = [each for each in self.attempts if each[0].enrolment_id == other]
+        for attempt, _ in theirs:
+            answer = self.read(attempt)
+            if answer is not None and have_same_numbers(suspect.answer, answer):
+                return attempt.id, True
+        solved = (attempt.id for attempt, line in theirs if judgement_from(line).is_solved)
+        return next(solved, None), False
+
+    def read(self, attempt: AttemptLine) -> Answer | None:
+        """An attempt's answer; None where it cannot be read any more."""
+        variant = self.variants.get(attempt.enrolment_id)
+        if variant is None:
+            return None
+        try:
+            return read_answer(
+                attempt.answer, self.rubric.question.fields, stack_variants([variant])
+            )
+        except StudentError:
+            return None
+
+    def find_suspects(self) -> None:
+        """Note the attempts in numbers that fail their own variant and could be right elsewhere."""
+        for attempt, judgement in self.attempts:
+            if judgement_from(judgement).is_solved:
+                continue
+            answer = self.read(attempt)
+            if answer is not None and is_in_numbers(answer) and self._has_right_choices(answer):
+                self.suspects.append(Suspect(attempt.id, attempt.enrolment_id, answer))
+
+    def _has_right_choices(self, answer: Answer) -> bool:
+        """A wrong choice is wrong for everybody, so that such an answer solves nothing."""
+        return all(
+            isinstance(chosen := answer.values.get(each.id), Choice)
+            and chosen.options == each.correct
+            for each in self.rubric.question.criteria
+            if isinstance(each, Chosen)
+        )
+
+
+def load_cases(
+    session: Session, desk: Desk, *, run_id: str, assignment: str, question: str
+) -> list[Case]:
+    """Everybody's attempts at a question, by the rubric that was in force for them."""
+    cases: dict[str, Case] = {}
+    rubrics: dict[str, Rubric] = {}
+    judged = list_judged_of_question(
+        session, run_id=run_id, assignment=assignment, question=question
+    )
+    for attempt, judgement in judged:
+        if attempt.publication_id not in rubrics:
+            line = get_publication(session, publication_id=attempt.publication_id)
+            rubrics[line.id] = desk.published(session, line).rubric(question)
+        rubric = rubrics[attempt.publication_id]
+        if rubric.version not in cases:
+            judge = desk.judge(session, run_id=run_id, rubric=rubric)
+            cases[rubric.version] = Case(rubric, judge, [], _variants(session, run_id, rubric))
+        cases[rubric.version].attempts.append((attempt, judgement))
+    for case in cases.values():
+        case.find_suspects()
+    return list(cases.values())
+
+
+def _variants(session: Session, run_id: str, rubric: Rubric) -> dict[str, Variant]:
+    """The variants that students were shown, by enrolment; none where a question is left out."""
+    if left_out(rubric):
+        return {}
+    shown = list_shown(
+        session, run_id=run_id, question=rubric.question.id, revision=rubric.question.revision
+    )
+    return {each.enrolment_id: variant_from(each.enrolment_id, each.drawn) for each in shown}

@@ -1,0 +1,170 @@
+"""Integrity checks: which wrong answers solve somebody else's variant, and how probable that is.
+
+A check is started once, goes on in the background, tells how far it is, and is kept until the next
+one. It is evidence for people to look at and changes no grade.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from grader.accounts.callers import Place
+from grader.domain.roles import Role
+from grader.engine.random.draws import DrawFailed
+from grader.errors import KeysetError, Unavailable
+from grader.grading.context import Desk
+from grader.grading.integrity.cases import load_cases
+from grader.grading.integrity.search import search
+from grader.store.database import Database, Session, lock
+from grader.store.ids import new_id
+from grader.store.queries.audit import add_audit
+from grader.store.queries.integrity import (
+    RUNNING,
+    CheckLine,
+    ResemblanceLine,
+    add_check,
+    add_resemblances,
+    count_attempts,
+    fail_check,
+    find_check,
+    finish_check,
+    note_progress,
+)
+
+#: A check without a sign of life for so long belongs to a process that is gone.
+STALE_AFTER = timedelta(minutes=3)
+#: So often a check tells how far it is.
+_TOLD_EVERY = timedelta(seconds=1)
+
+_GONE = "It stopped without a word; the process that ran it is gone."
+
+
+def is_stale(check: CheckLine, *, at: datetime) -> bool:
+    """Whether a check says that it runs, and nobody runs it."""
+    return check.state == RUNNING and at - check.seen_at > STALE_AFTER
+
+
+def start_check(
+    session: Session, desk: Desk, place: Place, *, assignment: str, at: datetime
+) -> CheckLine | None:
+    """Begin a check; None where one runs already.
+
+    Raises
+    ------
+    NotFound
+        Where the course run has no such assignment.
+    """
+    place.need(Role.INSTRUCTOR)
+    run_id = place.run.id
+    desk.in_force(session, run_id=run_id, assignment=assignment)
+    lock(session, [f"integrity {run_id} {assignment}"])
+    before = find_check(session, run_id=run_id, assignment=assignment)
+    if before is not None and before.state == RUNNING:
+        if not is_stale(before, at=at):
+            return None
+        fail_check(session, check_id=before.id, error=_GONE, at=at)
+    of = count_attempts(session, run_id=run_id, assignment=assignment)
+    check = CheckLine(
+        new_id("chk"), run_id, assignment, RUNNING, 0, of, 0, 0, "", place.caller.id, at, at, None
+    )
+    add_check(session, check)
+    add_audit(
+        session, at=at, by=place.caller.id, run_id=run_id, action="integrity.started",
+        subject=check.id, details={"assignment": assignment},
+    )  # fmt: skip
+    return check
+
+
+class Ended(Exception):
+    """The check must end: the service stops, or somebody gave it up."""
+
+
+@dataclass(slots=True)
+class Checking:
+    """A check while it runs, and what it needs: `write` carries out a change and waits for it."""
+
+    database: Database
+    write: Callable[[Callable[[Session], Any]], Any]
+    desk: Desk
+    clock: Callable[[], datetime]
+    should_end: Callable[[], bool]
+    check: CheckLine
+    _done: int = 0
+    _pairs: int = 0
+    _by_accident: int = 0
+    _told_at: datetime | None = None
+    _lines: list[ResemblanceLine] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Check everything, and keep what came out, or why nothing did."""
+        try:
+            for question in self._questions():
+                self._check_question(question)
+            self.write(self._finish)
+        except Ended:
+            self._fail("The service was ended before it was done.")
+        except (KeysetError, DrawFailed, ArithmeticError, MemoryError) as error:
+            (reason, *_) = str(error).splitlines() or [type(error).__name__]
+            self._fail(reason[:300])
+        except BaseException as error:
+            self._fail(f"It failed: {type(error).__name__}.")
+            raise
+
+    def _fail(self, error: str) -> None:
+        at = self.clock()
+        # Where nothing can be written any more, the check is found to be stale later.
+        with suppress(Unavailable):
+            self.write(lambda s: fail_check(s, check_id=self.check.id, error=error, at=at))
+
+    def _finish(self, session: Session) -> None:
+        is_ours = finish_check(
+            session, check_id=self.check.id, done=self._done, pairs=self._pairs,
+            by_accident=self._by_accident, at=self.clock(),
+        )  # fmt: skip
+        if is_ours:
+            add_resemblances(session, self._lines)
+
+    def _report(self, attempts: int, pairs: int) -> None:
+        self._done += attempts
+        self._pairs += pairs
+        if self.should_end():
+            raise Ended
+        at = self.clock()
+        if self._told_at is not None and at - self._told_at < _TOLD_EVERY:
+            return
+        self._told_at = at
+        is_running = self.write(
+            lambda session: note_progress(
+                session,
+                check_id=self.check.id,
+                done=self._done,
+                of=max(self.check.of, self._done),
+                pairs=self._pairs,
+                at=at,
+            )
+        )
+        if not is_running:
+            raise Ended
+
+    def _questions(self) -> list[str]:
+        with self.database.read() as session:
+            run_id, assignment = self.check.run_id, self.check.assignment
+            published = self.desk.in_force(session, run_id=run_id, assignment=assignment)
+        return list(published.assignment.rubrics)
+
+    def _check_question(self, question: str) -> None:
+        with self.database.read() as session:
+            cases = load_cases(
+                session, self.desk, run_id=self.check.run_id, assignment=self.check.assignment,
+                question=question,
+            )  # fmt: skip
+        for case in cases:
+            self._report(len(case.attempts) - len(case.suspects), 0)
+            found = search(case.judge, case.suspects, case.variants, report=self._report)
+            self._by_accident += found.by_accident
+            for finding in found.findings:
+                self._lines += case.lines(finding, check=self.check)

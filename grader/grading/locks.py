@@ -1,0 +1,40 @@
+"""Who waits for whom: changes to a student's grades for each other, publishing for all of them.
+
+Locks are taken in one order everywhere, so that two transactions never wait for each other: the
+assignment, then students and keys, then the audit chain. The exception is a key that comes with two
+kinds of requests at once; then PostgreSQL ends one of them, and its sender is told to try again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from grader.grading.idempotency import RequestKey
+from grader.store.database import Session, lock, lock_shared
+
+
+def lock_students(
+    session: Session,
+    pairs: Iterable[tuple[str, str]],
+    *,
+    run_ids: Iterable[str],
+    keys: Iterable[RequestKey] = (),
+) -> None:
+    """Keep everybody else from students' grades in assignments, and from keys, meanwhile.
+
+    `pairs` are enrolments with assignments. What is in force stays so until the end.
+    """
+    owners = set(pairs)
+    runs = set(run_ids)
+    lock_shared(session, [_assignment(run, each) for run in runs for _, each in owners])
+    names = [f"attempts {enrolment_id} {assignment}" for enrolment_id, assignment in owners]
+    lock(session, names + [key.lock_name for key in keys])
+
+
+def lock_assignment(session: Session, *, run_id: str, assignment: str) -> None:
+    """Wait until nobody changes a grade in an assignment, and let nobody, until the end."""
+    lock(session, [_assignment(run_id, assignment)])
+
+
+def _assignment(run_id: str, assignment: str) -> str:
+    return f"publish {run_id} {assignment}"

@@ -1,0 +1,1 @@
+"""Putting an assignment's files and dates in force, and what was in force before."""

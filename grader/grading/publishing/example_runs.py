@@ -1,0 +1,71 @@
+"""A rubric's own examples, tried while somebody waits, and kept because they never change."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from grader.engine.random.draws import DrawFailed
+from grader.grading.context import Desk
+from grader.rubric.catalog import Rubric
+from grader.rubric.examples import Outcome, try_examples
+from grader.rubric.forms import ExampleForm
+
+#: On so many variants; publishing tries more, but nobody looks on meanwhile.
+SHOWN_VARIANTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """An example, with what came out of it on each variant."""
+
+    example: ExampleForm
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """How it differs from what its file says, once for each variant on which it does."""
+        return tuple(each.fault for each in self.outcomes if each.fault)
+
+    @property
+    def is_as_stated(self) -> bool:
+        """Whether it comes out as its file says, but for what the file leaves to chance."""
+        return len(self.faults) <= math.ceil(self.example.by_chance * len(self.outcomes))
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How all examples of a rubric come out."""
+
+    tried: tuple[Tried, ...]
+    failure: str = ""
+    """Why no variant can be drawn, where that is so."""
+
+    @property
+    def as_stated(self) -> int:
+        """How many come out as the file says."""
+        return sum(each.is_as_stated for each in self.tried)
+
+
+def find_trial(desk: Desk, rubric: Rubric) -> Trial | None:
+    """How the examples come out, if that was tried before."""
+    found: Trial | None = desk.trials.find(_name(rubric))
+    return found
+
+
+def try_rubric(desk: Desk, rubric: Rubric) -> Trial:
+    """How the examples come out; it may take seconds, the first time."""
+    return desk.trials.get(_name(rubric), lambda: _try(rubric))
+
+
+def _try(rubric: Rubric) -> Trial:
+    try:
+        outcomes = list(try_examples(rubric, variants=SHOWN_VARIANTS))
+    except DrawFailed as error:
+        return Trial((), f"A variant cannot be drawn: {error}")
+    return Trial(tuple(Tried(example, tuple(found)) for example, found in outcomes))
+
+
+def _name(rubric: Rubric) -> tuple[str, str, str]:
+    # A part that builds on another is judged by both files.
+    return (rubric.id, rubric.version, rubric.earlier.version if rubric.earlier else "")

@@ -1,0 +1,97 @@
+"""What was published of an assignment: when, by whom, and which questions' files changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from grader.errors import NotFound
+from grader.store.database import Session
+from grader.store.queries.people import find_names
+from grader.store.queries.publications import (
+    PublicationLine,
+    get_texts,
+    list_publications,
+    list_versions,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedOnce:
+    """A publication, compared with the one before."""
+
+    line: PublicationLine
+    by: str | None
+    """The name of who published it; None where that is no person."""
+    versions: dict[str, str]
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+    moves_dates: bool
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """All publications of an assignment, the newest first."""
+
+    publications: tuple[PublishedOnce, ...]
+
+    def versions_of(self, question: str) -> tuple[PublishedOnce, ...]:
+        """The publications that brought a new version of a question's file, the newest first."""
+        return tuple(each for each in self.publications if question in (*each.added, *each.changed))
+
+    def get(self, number: int) -> PublishedOnce:
+        """The publication of this number."""
+        for each in self.publications:
+            if each.line.number == number:
+                return each
+        raise NotFound
+
+
+def load_history(session: Session, *, run_id: str, assignment: str) -> History:
+    """What was published of an assignment.
+
+    Raises
+    ------
+    NotFound
+        Where nothing was.
+    """
+    lines = list_publications(session, run_id=run_id, assignment=assignment)
+    if not lines:
+        raise NotFound
+    versions = list_versions(session, publication_ids=[each.id for each in lines])
+    names = find_names(session, person_ids=[each.by for each in lines])
+    found = [
+        _compare(line, earlier, versions, names.get(line.by))
+        for line, earlier in pairwise([*lines, None])
+        if line is not None
+    ]
+    return History(tuple(found))
+
+
+def load_rubric_text(session: Session, publication: PublishedOnce, *, question: str) -> str:
+    """A question's file as a publication has it."""
+    text = get_texts(session, publication_id=publication.line.id).rubrics.get(question)
+    if text is None:
+        raise NotFound
+    return text
+
+
+def _compare(
+    line: PublicationLine,
+    earlier: PublicationLine | None,
+    versions: dict[str, dict[str, str]],
+    by: str | None,
+) -> PublishedOnce:
+    now = versions.get(line.id, {})
+    before = versions.get(earlier.id, {}) if earlier else {}
+    return PublishedOnce(
+        line,
+        by,
+        now,
+        added=tuple(each for each in now if each not in before),
+        changed=tuple(each for each in now if each in before and now[each] != before[each]),
+        removed=tuple(each for each in before if each not in now),
+        moves_dates=earlier is not None
+        and (line.opens_at, line.due_at) != (earlier.opens_at, earlier.due_at),
+    )

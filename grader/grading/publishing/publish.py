@@ -1,0 +1,199 @@
+"""Publishing: an assignment's files become what is in force in a course run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+from grader.engine.random.draws import DrawFailed
+from grader.errors import Place, Refused, RubricError, RubricErrors
+from grader.feedback.parts import digest
+from grader.grading.context import Desk, Published
+from grader.grading.dates import check_order, read_date
+from grader.grading.grades.settle import update_grades
+from grader.grading.locks import lock_assignment
+from grader.rubric.catalog import Assignment, Rubric
+from grader.rubric.examples import run_examples
+from grader.store.database import Session
+from grader.store.ids import new_id
+from grader.store.queries.audit import add_audit
+from grader.store.queries.courses import RunLine
+from grader.store.queries.grades import list_grades
+from grader.store.queries.publications import PublicationLine, add_publication, find_in_force
+
+#: On so many variants the examples of what is published are tried.
+EXAMPLE_VARIANTS = 20
+#: As PostgreSQL counts.
+MOST_REVISION = 2**31 - 1
+# So many grades are brought up to date at once.
+_AT_ONCE = 200
+
+
+def check_examples(assignment: Assignment, *, known: Collection[str] = ()) -> None:
+    """Try a publication's own examples; those of versions that are `known` were tried before.
+
+    Raises
+    ------
+    RubricErrors
+        With every example that does not come out as its file says.
+    """
+    errors = []
+    for rubric in assignment.rubrics.values():
+        if rubric.version not in known:
+            errors += _failing_examples(rubric)
+    if errors:
+        raise RubricErrors(errors)
+
+
+def _failing_examples(rubric: Rubric) -> list[RubricError]:
+    try:
+        results = list(run_examples(rubric, variants=EXAMPLE_VARIANTS))
+    except DrawFailed as error:
+        return [_fault_in(rubric, f"a variant cannot be drawn: {error}", field="draw")]
+    return [
+        _fault_in(
+            rubric,
+            f"the example {each.example!r} does not come out as it says: {each.message}",
+            field="examples",
+        )
+        for failures in results
+        for each in failures[:1]
+    ]
+
+
+def _fault_in(rubric: Rubric, message: str, *, field: str) -> RubricError:
+    return RubricError(message, place=Place(f"{rubric.id}.yaml", 1, 1), field=field)
+
+
+def check_keepable(assignment: Assignment) -> None:
+    """Refuse what a file may say and what could be neither kept nor used here.
+
+    Raises
+    ------
+    RubricErrors
+        With everything of the kind.
+    """
+    errors = [
+        _fault_in(rubric, f"a revision is at most {MOST_REVISION}", field="revision")
+        for rubric in assignment.rubrics.values()
+        if rubric.question.revision > MOST_REVISION
+    ]
+    form = assignment.form
+    place = Place(f"{form.id}/assignment.yaml", 1, 1)
+    errors += [
+        RubricError(f"{each!r} is no number of points", place=place, field="grades")
+        for each in form.grades
+        if not each.isascii()
+    ]
+    if len(set(form.questions)) < len(form.questions):
+        errors.append(RubricError("a question stands here twice", place=place, field="questions"))
+    if errors:
+        raise RubricErrors(errors)
+
+
+def publish(
+    session: Session,
+    desk: Desk,
+    *,
+    run: RunLine,
+    assignment: Assignment,
+    opens_at: datetime | None,
+    due_at: datetime | None,
+    note: str,
+    at: datetime,
+    by: str,
+) -> PublicationLine:
+    """Put an assignment in force from now on; what is in force already stays as it is.
+
+    Attempts keep the verdicts they have, until a regrade. Where dates, policies or points change,
+    grades are computed anew.
+
+    Raises
+    ------
+    MalformedRequest, RubricErrors
+        Where a date or something in a file cannot be used.
+    Refused
+        Where a question would vanish that students have answered.
+    """
+    name = assignment.form.id
+    check_keepable(assignment)
+    opens_at = read_date(opens_at, pointer="#/opens_at")
+    due_at = read_date(due_at, pointer="#/due_at")
+    check_order(opens_at, due_at)
+    lock_assignment(session, run_id=run.id, assignment=name)
+    current = find_in_force(session, run_id=run.id, assignment=name)
+    before = desk.published(session, current) if current else None
+    if before is not None and _is_same(before, assignment, opens_at, due_at):
+        return before.line
+    answered = {line.question for line in list_grades(session, run_id=run.id, assignment=name)}
+    _refuse_removal(answered - set(assignment.form.questions))
+    line = PublicationLine(
+        id=new_id("pub"),
+        run_id=run.id,
+        assignment=name,
+        number=before.line.number + 1 if before else 1,
+        opens_at=opens_at,
+        due_at=due_at,
+        note=note,
+        by=by,
+        published_at=at,
+    )
+    rubrics = {key: (each.version, each.text) for key, each in assignment.rubrics.items()}
+    add_publication(session, line, form=assignment.text, rubrics=rubrics)
+    add_audit(
+        session,
+        at=at,
+        by=by,
+        run_id=run.id,
+        action="assignment.published",
+        subject=name,
+        details={
+            "publication": line.id,
+            "number": line.number,
+            "note": note,
+            "form": digest(assignment.text.encode()),
+            "versions": {key: version for key, (version, _) in rubrics.items()},
+        },
+    )
+    if before is not None:
+        now = Published(line, assignment)
+        changed = {each for each in answered if _counts_otherwise(before, now, each)}
+        _settle_again(session, desk, now, changed, at=at)
+    return line
+
+
+def _is_same(
+    before: Published, assignment: Assignment, opens_at: datetime | None, due_at: datetime | None
+) -> bool:
+    return (
+        before.line.opens_at == opens_at
+        and before.line.due_at == due_at
+        and before.assignment.text == assignment.text
+        and {key: each.version for key, each in before.assignment.rubrics.items()}
+        == {key: each.version for key, each in assignment.rubrics.items()}
+    )
+
+
+def _refuse_removal(removed: set[str]) -> None:
+    if removed:
+        raise Refused(
+            f"Students have answered {', '.join(sorted(removed))}, so that it must stay.",
+            code="publication.removes_question",
+        )
+
+
+def _counts_otherwise(before: Published, now: Published, question: str) -> bool:
+    return (
+        before.policy(question) != now.policy(question)
+        or before.rubric(question).form.points != now.rubric(question).form.points
+    )
+
+
+def _settle_again(
+    session: Session, desk: Desk, now: Published, questions: set[str], *, at: datetime
+) -> None:
+    run_id, assignment = now.line.run_id, now.line.assignment
+    grades = list_grades(session, run_id=run_id, assignment=assignment)
+    parts = [line.part for line in grades if line.question in questions]
+    for start in range(0, len(parts), _AT_ONCE):
+        update_grades(session, desk, run_id=run_id, parts=parts[start : start + _AT_ONCE], at=at)

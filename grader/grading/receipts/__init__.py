@@ -1,0 +1,1 @@
+"""What proves a grade: bundles, and judging again from one. Needs no database."""

@@ -1,0 +1,252 @@
+"""Bundles: one file with all that a student needs to see that an attempt was graded rightly.
+
+A rubric's file holds model answers, so that a bundle has its hash at first, and its text together
+with the keys only when nobody can hand in any more (`docs/decisions/0005`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import jiter
+import numpy as np
+from pydantic import Field, FiniteFloat, ValidationError
+
+from grader.engine.random.streams import Keys, PublishedKeys
+from grader.engine.random.variants import Variant
+from grader.errors import OperatorError
+from grader.feedback.given import given_values
+from grader.feedback.parts import Part
+from grader.feedback.receipt import ReadPoints, Receipt, UtcTime, VerdictLine, list_sources
+from grader.grading.signing import decode, encode
+from grader.reading.fields import describe_field
+from grader.rubric.catalog import Rubric
+
+#: The largest honest bundle, an answer and two rubrics at their limits, is smaller.
+MOST_BYTES = 8 * 1024 * 1024
+
+_FAULTS = {"missing": "is missing", "extra_forbidden": "does not belong there"}
+
+_ID = r"[a-z0-9][a-z0-9_-]{0,63}"
+AssignmentId = Annotated[str, Field(pattern=f"^{_ID}$")]
+QuestionId = Annotated[str, Field(pattern=f"^{_ID}/{_ID}$")]
+#: A number, a vector or a matrix, with all digits.
+Nested = (
+    Annotated[int, Field(ge=-(2**53), le=2**53)]
+    | FiniteFloat
+    | tuple[FiniteFloat, ...]
+    | tuple[tuple[FiniteFloat, ...], ...]
+)
+
+
+class ShownField(Part):
+    """A field of the answer, as the student sees it."""
+
+    name: str
+    takes: str
+
+
+class ShownCriterion(Part):
+    """A criterion, as the student sees it."""
+
+    id: str
+    title: str
+    points: ReadPoints
+
+
+class ShownQuestion(Part):
+    """What every student sees of a question, and nothing else of its rubric."""
+
+    title: str
+    prompt: str
+    fields: tuple[ShownField, ...]
+    criteria: tuple[ShownCriterion, ...]
+
+
+class EarlierPart(Part):
+    """The earlier part that this one builds on.
+
+    `answer` is what the student had sent there, None where there was nothing; `is_own` tells
+    whether this part was tried with it, or with a reference. Both are None while results are
+    withheld, since they tell how the earlier answers came out.
+    """
+
+    question: QuestionId
+    answer: Any
+    is_own: bool | None
+
+
+class PublishedKey(Part):
+    """The key that a question's draws and key sets come from, as base64url."""
+
+    question: QuestionId
+    revision: Annotated[int, Field(ge=1)]
+    key: str
+
+
+class StoredVariant(Part):
+    """All that was drawn for the student, hidden draws included, as it was stored."""
+
+    values: dict[str, Nested]
+    indices: dict[str, int]
+
+    def as_variant(self, name: str) -> Variant:
+        """The same for the engine; a matrix with rows of different lengths is a ValueError."""
+        values = {each: np.array(value, dtype=float) for each, value in self.values.items()}
+        return Variant(name, values, dict(self.indices))
+
+
+class Published(Part):
+    """What may be known when nobody can hand in any more.
+
+    `rubrics` are whole files by question: those of earlier parts first, the question's own last.
+    """
+
+    assignment: AssignmentId
+    rubrics: dict[QuestionId, str]
+    keys: tuple[PublishedKey, ...]
+    variant: StoredVariant
+
+    def open_keys(self) -> PublishedKeys:
+        """The keys for the engine; ValueError where one is no base64url."""
+        return PublishedKeys(
+            {(each.question, each.revision): decode(each.key) for each in self.keys}
+        )
+
+
+class Bundle(Part):
+    """A receipt with what it is about.
+
+    `publishes_at` is when the rest is expected, None where that is not known; `verdicts` is None
+    while the question's feedback is withheld.
+    """
+
+    format: Literal[1]
+    receipt: Receipt
+    public_key: str | None
+    answer: Any
+    given: dict[str, Nested]
+    question: ShownQuestion
+    uses: EarlierPart | None
+    verdicts: tuple[VerdictLine, ...] | None
+    publishes_at: UtcTime | None
+    published: Published | None
+
+
+def compose_bundle(
+    *,
+    rubric: Rubric,
+    receipt: Receipt,
+    public_key: str | None,
+    answer: Any,
+    variant: Variant,
+    verdicts: tuple[VerdictLine, ...] | None,
+    uses: EarlierPart | None = None,
+    publishes_at: UtcTime | None = None,
+    keys: Keys | None = None,
+) -> Bundle:
+    """Put a bundle together.
+
+    Parameters
+    ----------
+    answer
+        As it was sent, to the last digit: it must give the hash in the receipt.
+    variant
+        As it was stored when the student first saw the question.
+    keys
+        The keys of the course run if they may be published now; None keeps rubric, keys and
+        hidden draws out.
+    """
+    return Bundle(
+        format=1,
+        receipt=receipt,
+        public_key=public_key,
+        answer=answer,
+        given=given_values(rubric.scope, variant, rubric.form.given),
+        question=show_question(rubric),
+        uses=uses,
+        verdicts=verdicts,
+        publishes_at=publishes_at,
+        published=None if keys is None else _publish(rubric, variant, keys),
+    )
+
+
+def show_question(rubric: Rubric) -> ShownQuestion:
+    """The part of a rubric that students see anyway."""
+    return ShownQuestion(
+        title=rubric.form.title,
+        prompt=rubric.form.prompt,
+        fields=tuple(
+            ShownField(name=each.name, takes=describe_field(each))
+            for each in rubric.question.fields
+        ),
+        criteria=tuple(
+            ShownCriterion(id=each.id, title=each.title, points=each.points)
+            for each in rubric.question.criteria
+        ),
+    )
+
+
+def _publish(rubric: Rubric, variant: Variant, keys: Keys) -> Published:
+    files = [rubric]
+    while (earlier := files[0].earlier) is not None:
+        files.insert(0, earlier)
+    return Published(
+        assignment=rubric.assignment,
+        rubrics={each.id: each.text for each in files},
+        keys=tuple(
+            PublishedKey(
+                question=each.id,
+                revision=each.revision,
+                key=encode(keys.of(each.id, each.revision)),
+            )
+            for each in list_sources(rubric.question)
+        ),
+        variant=StoredVariant(
+            values={name: freeze(value.tolist()) for name, value in variant.values.items()},
+            indices=dict(variant.indices),
+        ),
+    )
+
+
+def freeze(value: Any) -> Any:
+    """Nested lists as nested tuples, which is how bundles hold them."""
+    return tuple(freeze(each) for each in value) if isinstance(value, list) else value
+
+
+def write_bundle(bundle: Bundle) -> bytes:
+    """The bundle as a JSON file."""
+    return bundle.model_dump_json(indent=1).encode()
+
+
+def read_bundle(raw: bytes) -> Bundle:
+    """Read a bundle from anywhere.
+
+    Raises
+    ------
+    OperatorError
+        With the first thing that no bundle has: too many bytes, no JSON, a name that stands twice,
+        a key that is unknown or missing, a value of another kind.
+    """
+    if len(raw) > MOST_BYTES:
+        raise OperatorError(f"This is no bundle: it is larger than {MOST_BYTES // 2**20} MiB.")
+    try:
+        data = jiter.from_json(raw, allow_inf_nan=False, catch_duplicate_keys=True)
+    except ValueError as error:
+        raise OperatorError(f"This is no bundle: it is no valid JSON ({error}).") from None
+    if isinstance(data, Mapping) and data.get("format", 1) != 1:
+        raise OperatorError(
+            "This bundle has a format that this version of Keyset does not know; use a newer one."
+        )
+    try:
+        return Bundle.model_validate_json(raw, strict=True)
+    except ValidationError as refused:
+        raise OperatorError(f"This is no bundle: {_first_fault(refused)}.") from None
+
+
+def _first_fault(refused: ValidationError) -> str:
+    fault = refused.errors(include_url=False, include_input=False, include_context=False)[0]
+    place = ".".join(str(each) for each in fault["loc"])[:200] or "the file"
+    words = _FAULTS.get(fault["type"], f"does not fit ({fault['msg']})")
+    return f"{place} {words}"

@@ -1,0 +1,116 @@
+"""The first half of a replay: what a receipt says of itself, without the rubric and the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from grader.domain.verdicts import Verdict, combine
+from grader.feedback.receipt import hash_answer, hash_verdicts
+from grader.grading.receipts.bundle import Bundle
+from grader.grading.signing import key_id, verify_signature
+
+
+class State(StrEnum):
+    """How a check came out."""
+
+    AGREES = "agrees"
+    DIFFERS = "differs"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was compared, with a sentence about it; open where it cannot be, for now."""
+
+    name: str
+    state: State
+    text: str
+
+
+def compare(name: str, agrees: bool, fine: str, otherwise: str) -> Check:
+    """A check that could be done."""
+    return Check(name, State.AGREES if agrees else State.DIFFERS, fine if agrees else otherwise)
+
+
+def check_seal(bundle: Bundle, key: str | None) -> Iterator[Check]:
+    """Whether the receipt is as it was signed, and whose key that was."""
+    receipt = bundle.receipt
+    public = bundle.public_key if bundle.public_key is not None else key
+    if receipt.signature is None and receipt.attempt is None and key is None:
+        text = "Nothing was stored or signed: this receipt is not from a service."
+        yield Check("signature", State.OPEN, text)
+        return
+    yield compare(
+        "signature",
+        public is not None and verify_signature(receipt, public),
+        "The receipt is as it was signed.",
+        "The receipt has no valid signature: something in it is not as it was signed.",
+    )
+    if key is None:
+        text = f"Compare {_named(public)} with the key that the service publishes, or give --key."
+        yield Check("signer", State.OPEN, text)
+    else:
+        yield compare(
+            "signer",
+            verify_signature(receipt, key),
+            "The key that you gave is the one that signed it.",
+            "The key that you gave is not the one that signed it.",
+        )
+
+
+def _named(public: str | None) -> str:
+    try:
+        return key_id(public or "")
+    except ValueError:
+        return "the key"
+
+
+def check_contents(bundle: Bundle) -> Iterator[Check]:
+    """What needs neither the rubric nor the keys: hashes of what the student has."""
+    receipt = bundle.receipt
+    yield compare(
+        "answer",
+        hash_answer(bundle.answer) == receipt.answer,
+        "The answer is the one that the receipt is for.",
+        "The answer is not the one that the receipt is for.",
+    )
+    sent = bundle.uses.answer if bundle.uses is not None else None
+    # Which earlier answer was used is withheld together with the verdicts.
+    if receipt.used_answer or (sent is not None and receipt.verdicts is not None):
+        yield compare(
+            "earlier answer",
+            sent is not None and hash_answer(sent) == receipt.used_answer,
+            "The earlier answer is the one that the receipt is for.",
+            "The earlier answer is not the one that the receipt is for.",
+        )
+    if receipt.verdicts is None and receipt.score is None and bundle.verdicts is None:
+        text = "Verdicts and points are withheld for now."
+        yield Check("reported", State.OPEN, text)
+        return
+    yield compare(
+        "reported",
+        bundle.verdicts is not None and hash_verdicts(bundle.verdicts) == receipt.verdicts,
+        "The verdicts are the ones that the receipt is for.",
+        "The verdicts are not the ones that the receipt is for.",
+    )
+    yield compare(
+        "score",
+        _adds_up(bundle),
+        "The points are what the verdicts add up to.",
+        "The points are not what the verdicts add up to.",
+    )
+
+
+def _adds_up(bundle: Bundle) -> bool:
+    possible = {each.id: each.points for each in bundle.question.criteria}
+    lines = bundle.verdicts or ()
+    if [line.criterion for line in lines] != list(possible):
+        return False
+    score = combine(
+        Verdict(line.criterion, line.outcome, line.reason, line.credit, possible[line.criterion])
+        for line in lines
+    )
+    receipt = bundle.receipt
+    return (score.awarded, score.possible) == (receipt.score, receipt.max_score)

@@ -1,0 +1,271 @@
+"""Judging an attempt again from its bundle alone, and telling what agrees.
+
+A bundle comes from anywhere. Its texts go through the same strict readers as any other file, and
+nothing that it names is ever opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from grader import __version__
+from grader.engine.judge.cases import Submission
+from grader.engine.judge.judge import Judge
+from grader.engine.random.draws import DrawFailed
+from grader.engine.random.variants import Variant, stack_variants
+from grader.errors import KeysetError, OperatorError
+from grader.feedback.given import given_values
+from grader.feedback.parts import digest
+from grader.feedback.receipt import (
+    Earlier,
+    Receipt,
+    VerdictLine,
+    compose_receipt,
+    hash_streams,
+    list_verdicts,
+)
+from grader.grading.receipts.bundle import Bundle, Published, freeze, show_question
+from grader.grading.receipts.checks import Check, State, check_contents, check_seal, compare
+from grader.grading.receipts.rubric_limits import refuse_too_large
+from grader.reading.answer import read_answer
+from grader.rubric.catalog import Rubric, load_rubric_text
+
+# What judging can come to where a rubric was never checked; in a bundle it may be anybody's.
+_UNFIT = (KeysetError, DrawFailed, ArithmeticError, LookupError, ValueError, MemoryError)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """All checks of a bundle, in order."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing differs; what is open does not count."""
+        return all(check.state is not State.DIFFERS for check in self.checks)
+
+    @property
+    def was_judged(self) -> bool:
+        """Whether the answer was judged again and came out as the receipt says."""
+        return any(
+            check.name == "judged again" and check.state is State.AGREES for check in self.checks
+        )
+
+
+def replay(bundle: Bundle, *, key: str | None = None) -> Replay:
+    """Compare all that a bundle holds, and judge its answer again where that can be done yet.
+
+    Parameters
+    ----------
+    key
+        The public key that the service publishes, to compare with; None where it is not at hand.
+    """
+    checks = [*check_seal(bundle, key), *check_contents(bundle)]
+    if bundle.published is None:
+        checks.append(Check("judged again", State.OPEN, _wait(bundle)))
+    else:
+        checks.extend(_check_published(bundle, bundle.published))
+    return Replay(tuple(checks))
+
+
+def _wait(bundle: Bundle) -> str:
+    when = "after the last extension"
+    if bundle.publishes_at is not None:
+        when = f"from {bundle.publishes_at:%Y-%m-%d %H:%M} UTC on"
+    return (
+        f"Rubric and keys are published {when}. "
+        "Get the bundle again then; until then the receipt binds the service to them."
+    )
+
+
+def _check_published(bundle: Bundle, published: Published) -> Iterator[Check]:
+    yield (texts := _check_rubrics(bundle, published))
+    if texts.state is State.DIFFERS:
+        return
+    try:
+        rubric = _load(bundle, published)
+        refuse_too_large(rubric.question)
+        yield _check_question(bundle, rubric)
+        yield (keys := _check_keys(bundle, published, rubric))
+        if keys.state is State.AGREES:
+            yield from _judge_again(bundle, published, rubric)
+    except _UNFIT as error:
+        (reason, *_) = str(error).splitlines() or [type(error).__name__]
+        text = f"The answer cannot be judged by what the bundle holds: {reason[:300]}"
+        yield Check("judged again", State.DIFFERS, text)
+
+
+def _check_rubrics(bundle: Bundle, published: Published) -> Check:
+    """Compare the texts with the hashes that the receipt had from the beginning."""
+    receipt = bundle.receipt
+    hashes = {name: digest(text.encode()) for name, text in published.rubrics.items()}
+    own = hashes.pop(receipt.question, None)
+    expected = [receipt.used_rubric] if receipt.used_rubric else []
+    return compare(
+        "rubric",
+        own == receipt.rubric and list(hashes.values()) == expected,
+        "The rubric is the one that the receipt is for.",
+        "The rubric is not the one that the receipt is for, so nothing was judged by it.",
+    )
+
+
+def _load(bundle: Bundle, published: Published) -> Rubric:
+    """Compile the texts; the path serves to tell where a mistake is."""
+    loaded: dict[str, Rubric] = {}
+    for id_, text in published.rubrics.items():
+        name = id_.partition("/")[2]
+        loaded[name] = load_rubric_text(
+            text,
+            path=Path(published.assignment, f"{name}.yaml"),
+            assignment=published.assignment,
+            earlier=loaded,
+        )
+    for rubric in loaded.values():
+        if rubric.id == bundle.receipt.question:
+            return rubric
+    raise OperatorError(f"{published.assignment} is not the assignment of this question.")
+
+
+def _check_question(bundle: Bundle, rubric: Rubric) -> Check:
+    return compare(
+        "question",
+        show_question(rubric) == bundle.question,
+        "Prompt, fields and points are those of the rubric.",
+        "Prompt, fields or points are not those of the rubric.",
+    )
+
+
+def _check_keys(bundle: Bundle, published: Published, rubric: Rubric) -> Check:
+    try:
+        judge = Judge(rubric.question, published.open_keys())
+        agrees = hash_streams(judge) == bundle.receipt.streams
+    except (ValueError, LookupError):
+        agrees = False
+    return compare(
+        "keys",
+        agrees,
+        "The keys are those that the receipt is bound to.",
+        "The keys are not those that the receipt is bound to, so nothing was drawn from them.",
+    )
+
+
+def _judge_again(bundle: Bundle, published: Published, rubric: Rubric) -> Iterator[Check]:
+    judge = Judge(rubric.question, published.open_keys())
+    redrawn = judge.variant(bundle.receipt.variant)
+    variant = _stored_variant(published, redrawn)
+    yield compare(
+        "variant",
+        variant is not None and _are_close(variant, redrawn),
+        "The stored variant is the one that the keys give, to nine digits.",
+        "The stored variant is not the one that the keys give.",
+    )
+    variant = variant or redrawn
+    given = given_values(rubric.scope, variant, rubric.form.given)
+    yield compare(
+        "given",
+        {name: freeze(value) for name, value in given.items()} == bundle.given,
+        "What the student was given is that variant.",
+        "What the student was given is not that variant.",
+    )
+    again, verdicts, is_own = _recompute(bundle, judge, rubric, variant)
+    if bundle.receipt.verdicts is None:
+        text = f"It earns {_points(again)}; the receipt withholds what it earned."
+        yield Check("judged again", State.OPEN, text)
+        return
+    yield from _check_ground(bundle, again, is_own)
+    yield _check_verdicts(bundle, again, verdicts)
+
+
+def _stored_variant(published: Published, redrawn: Variant) -> Variant | None:
+    """The variant as it was stored, if it has the form of one; else None."""
+    try:
+        stored = published.variant.as_variant(redrawn.id)
+    except ValueError:
+        return None
+    shapes = {name: value.shape for name, value in stored.values.items()}
+    expected = {name: value.shape for name, value in redrawn.values.items()}
+    return stored if (shapes, stored.indices) == (expected, redrawn.indices) else None
+
+
+def _are_close(stored: Variant, redrawn: Variant) -> bool:
+    return all(
+        np.allclose(value, redrawn.values[name], rtol=1e-9, atol=1e-12)
+        for name, value in stored.values.items()
+    )
+
+
+def _recompute(
+    bundle: Bundle, judge: Judge, rubric: Rubric, variant: Variant
+) -> tuple[Receipt, tuple[VerdictLine, ...], bool | None]:
+    """Judge the answer on the stored variant; whose earlier answer was used, too."""
+    drawn = stack_variants([variant])
+    answer = read_answer(bundle.answer, judge.question.fields, drawn)
+    sent = bundle.uses.answer if bundle.uses is not None else None
+    before, used = None, None
+    if judge.question.uses is not None and rubric.earlier is not None:
+        before = Earlier(rubric.earlier.version, sent)
+        fields = judge.question.uses.question.fields
+        earlier = read_answer(sent, fields, drawn) if sent is not None else None
+        used = judge.used(variant, earlier)
+    submission = Submission(variant, answer, used)
+    (judgement,) = judge.judge([submission], recognising=False)
+    receipt = compose_receipt(
+        judge,
+        submission,
+        judgement,
+        sent=bundle.answer,
+        rubric_version=rubric.version,
+        earlier=before,
+    )
+    return receipt, list_verdicts(judgement.verdicts), used.is_own if used else None
+
+
+def _check_ground(bundle: Bundle, again: Receipt, is_own: bool | None) -> Iterator[Check]:
+    """Compare what the answer was judged on."""
+    receipt = bundle.receipt
+    if again.noise or receipt.noise:
+        yield compare(
+            "noise",
+            (again.noise, again.key_sets) == (receipt.noise, receipt.key_sets),
+            f"The same {again.key_sets:,} key sets came out of the keys.",
+            "The key sets that come out of the keys are not those that the receipt is for.",
+        )
+    if is_own is not None or bundle.uses is not None:
+        whose = "the student's own earlier answer" if is_own else "the reference"
+        told = bundle.uses.is_own if bundle.uses is not None else None
+        yield compare(
+            "used",
+            again.used == receipt.used and told == is_own,
+            f"It was tried with {whose}, as the receipt says.",
+            f"Judged again it is tried with {whose}, and the receipt is for something else.",
+        )
+
+
+def _check_verdicts(bundle: Bundle, again: Receipt, lines: tuple[VerdictLine, ...]) -> Check:
+    receipt, reported = bundle.receipt, {each.criterion: each for each in bundle.verdicts or ()}
+    different = [each.criterion for each in lines if reported.get(each.criterion) != each]
+    earned = _points(again)
+    agrees = (again.verdicts, again.score, again.max_score) == (
+        receipt.verdicts,
+        receipt.score,
+        receipt.max_score,
+    )
+    about = f" Different: {', '.join(different)}." if different else ""
+    other = "" if receipt.engine == __version__ else f" It was judged by Keyset {receipt.engine}."
+    return compare(
+        "judged again",
+        agrees and lines == bundle.verdicts,
+        f"The same verdicts and points come out: {earned}.",
+        f"It comes out differently: {earned}, not {_points(receipt)}.{about}{other}",
+    )
+
+
+def _points(receipt: Receipt) -> str:
+    """Points of points, as people write them."""
+    earned = "none" if receipt.score is None else f"{receipt.score.normalize():f}"
+    return f"{earned} of {receipt.max_score.normalize():f}"

@@ -1,0 +1,1 @@
+"""A person's word on written parts: what is to be reviewed, by whom, and saving it."""

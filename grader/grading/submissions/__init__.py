@@ -1,0 +1,1 @@
+"""An answer arrives: checked, drafted, uploaded, prepared, judged and stored."""

@@ -1,0 +1,105 @@
+"""Checking: how an answer is read, for free; nothing is judged and nothing stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grader.engine.random.variants import Variant, stack_variants
+from grader.errors import NotFound
+from grader.feedback.parts import Part
+from grader.formula.formula import Formula
+from grader.reading.answer import Choice, ExternalScore, Numbers, Text, Value, read_answer
+from grader.reading.fields import FileField, TextField
+from grader.rubric.catalog import Rubric
+
+
+class FieldReading(Part):
+    """How one field was read."""
+
+    field: str
+    read_as: str
+    """`numbers`, `formula`, `choice`, `text`, `file` or `score`."""
+    shape: tuple[int, ...] | None = None
+    format: str | None = None
+    """How numbers were written: JSON, NumPy, MATLAB, CSV, LaTeX …"""
+    values: Any | None = None
+    """The numbers themselves, or the chosen options."""
+    text: str | None = None
+    """A formula in plain letters."""
+    latex: str | None = None
+    """A formula in LaTeX."""
+    characters: int | None = None
+
+
+class Reading(Part):
+    """How an answer was read; no attempt was used."""
+
+    question: str
+    fields: tuple[FieldReading, ...]
+    not_sent: tuple[str, ...]
+    """Fields that may follow later."""
+
+
+def check_answer(rubric: Rubric, variant: Variant, sent: Any) -> Reading:
+    """Say how an answer is read.
+
+    Raises
+    ------
+    AnswerRefused
+        With every place that cannot be read.
+    """
+    fields = rubric.question.fields
+    answer = read_answer(sent, fields, stack_variants([variant]))
+    optional = [each.name for each in fields if isinstance(each, TextField | FileField)]
+    files = {each.name for each in fields if isinstance(each, FileField)}
+    return Reading(
+        question=rubric.id,
+        fields=tuple(
+            _reading(name, value, is_file=name in files) for name, value in answer.values.items()
+        ),
+        not_sent=tuple(name for name in optional if name not in answer.values),
+    )
+
+
+def check_field(rubric: Rubric, variant: Variant, name: str, sent: Any) -> FieldReading:
+    """Say how one field is read, while it is being written.
+
+    Raises
+    ------
+    NotFound
+        Where the question has no such field.
+    AnswerRefused
+        With every place that cannot be read.
+    """
+    fields = [each for each in rubric.question.fields if each.name == name]
+    if not fields:
+        raise NotFound
+    answer = read_answer({name: sent}, fields, stack_variants([variant]))
+    return _reading(name, answer.values[name], is_file=isinstance(fields[0], FileField))
+
+
+def _reading(name: str, value: Value, *, is_file: bool) -> FieldReading:
+    match value:
+        case Numbers():
+            return FieldReading(
+                field=name,
+                read_as="numbers",
+                shape=value.array.shape,
+                format=value.format,
+                values=value.array.tolist(),
+            )
+        case Formula():
+            return FieldReading(
+                field=name,
+                read_as="formula",
+                shape=value.shape.axes,
+                text=value.to_text(),
+                latex=value.to_latex(),
+            )
+        case Choice():
+            return FieldReading(field=name, read_as="choice", values=sorted(value.options))
+        case Text():
+            kind = "file" if is_file else "text"
+            return FieldReading(field=name, read_as=kind, characters=len(value.text))
+        case ExternalScore():
+            return FieldReading(field=name, read_as="score", values=float(value.points))

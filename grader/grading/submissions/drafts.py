@@ -1,0 +1,55 @@
+"""Drafts of answers: kept as they are written, offered again until they are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from grader.accounts.callers import Place
+from grader.errors import MalformedRequest
+from grader.grading.context import Desk
+from grader.store.database import Session
+from grader.store.queries.attempts import Part
+from grader.store.queries.drafts import DraftLine, delete_draft, find_draft, put_draft
+
+MOST_CHARACTERS = 500_000
+
+
+def save_draft(
+    session: Session,
+    desk: Desk,
+    place: Place,
+    *,
+    assignment: str,
+    question: str,
+    fields: Mapping[str, str],
+    at: datetime,
+) -> None:
+    """Keep what stands in a form, whatever it is; an empty form is forgotten.
+
+    Raises
+    ------
+    MalformedRequest
+        Where it is longer than any answer could be.
+    """
+    enrolment = place.need_enrolment()
+    desk.in_force(session, run_id=place.run.id, assignment=assignment).rubric(question)
+    if sum(map(len, fields.values())) > MOST_CHARACTERS:
+        raise MalformedRequest(
+            f"A draft may have {MOST_CHARACTERS} characters; it has more.", code="draft.too_long"
+        )
+    part: Part = (enrolment.id, assignment, question)
+    written = {name: text for name, text in fields.items() if text.strip()}
+    if not written:
+        delete_draft(session, part=part)
+        return
+    put_draft(session, run_id=place.run.id, part=part, draft=DraftLine(written, at))
+
+
+def load_draft(
+    session: Session, place: Place, *, assignment: str, question: str
+) -> DraftLine | None:
+    """What the caller wrote last and has not sent; None for staff without a place of their own."""
+    if place.enrolment is None:
+        return None
+    return find_draft(session, part=(place.enrolment.id, assignment, question))

@@ -1,1 +1,0 @@
-"""Work that goes on in the background of a process."""

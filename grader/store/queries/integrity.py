@@ -1,0 +1,198 @@
+"""Integrity checks: how far they have come, and which attempts solve somebody else's variant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from sqlalchemy import func, insert, select, update
+from sqlalchemy.orm import aliased
+
+from grader.domain.roles import Role
+from grader.store.database import Session
+from grader.store.lines import as_line
+from grader.store.queries.attempts import ShownVariant
+from grader.store.queries.raw_rows import columns_of
+from grader.store.tables import Attempt, Enrolment, IntegrityCheck, Person, Resemblance, Variant
+
+RUNNING, FINISHED, FAILED = "running", "finished", "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckLine:
+    """A check of an assignment.
+
+    `done` of `of` attempts were looked at, which is `pairs` attempts on variants; `by_accident` of
+    them solve one of as many variants that belong to nobody.
+    """
+
+    id: str
+    run_id: str
+    assignment: str
+    state: str
+    done: int
+    of: int
+    pairs: int
+    by_accident: int
+    error: str
+    by: str
+    started_at: datetime
+    seen_at: datetime
+    finished_at: datetime | None
+
+
+_CHECK = columns_of(IntegrityCheck, CheckLine)
+
+
+def add_check(session: Session, line: CheckLine) -> None:
+    """Add a check that begins."""
+    session.execute(insert(IntegrityCheck).values(**asdict(line)))
+
+
+def find_check(
+    session: Session, *, run_id: str, assignment: str, state: str | None = None
+) -> CheckLine | None:
+    """The newest check of an assignment, or the newest in this state."""
+    statement = (
+        select(*_CHECK)
+        .where(IntegrityCheck.run_id == run_id, IntegrityCheck.assignment == assignment)
+        .order_by(IntegrityCheck.started_at.desc(), IntegrityCheck.id.desc())
+        .limit(1)
+    )
+    if state is not None:
+        statement = statement.where(IntegrityCheck.state == state)
+    row = session.execute(statement).one_or_none()
+    return as_line(CheckLine, row) if row else None
+
+
+def note_progress(
+    session: Session, *, check_id: str, done: int, of: int, pairs: int, at: datetime
+) -> bool:
+    """Note how far a check is; False where it does not run any more, and must end."""
+    return _change(session, check_id, done=done, of=of, pairs=pairs, seen_at=at)
+
+
+def finish_check(
+    session: Session, *, check_id: str, done: int, pairs: int, by_accident: int, at: datetime
+) -> bool:
+    """Note that a check is done; False where it was given up in the meantime."""
+    return _change(
+        session, check_id, state=FINISHED, done=done, of=done, pairs=pairs,
+        by_accident=by_accident, seen_at=at, finished_at=at,
+    )  # fmt: skip
+
+
+def fail_check(session: Session, *, check_id: str, error: str, at: datetime) -> bool:
+    """Note why a check came to no end."""
+    return _change(session, check_id, state=FAILED, error=error, finished_at=at)
+
+
+def _change(session: Session, check_id: str, **changes: object) -> bool:
+    """Change a check that runs; one that has ended stays as it is."""
+    changed = session.execute(
+        update(IntegrityCheck)
+        .where(IntegrityCheck.id == check_id, IntegrityCheck.state == RUNNING)
+        .values(**changes)
+        .returning(IntegrityCheck.id)
+    )
+    return changed.one_or_none() is not None
+
+
+def count_attempts(session: Session, *, run_id: str, assignment: str) -> int:
+    """How many attempts at an assignment there are."""
+    statement = select(func.count()).where(
+        Attempt.run_id == run_id, Attempt.assignment == assignment
+    )
+    return session.scalar(statement) or 0
+
+
+def list_shown(
+    session: Session, *, run_id: str, question: str, revision: int
+) -> list[ShownVariant]:
+    """The variants of a question that students of a course run were shown."""
+    statement = (
+        select(*columns_of(Variant, ShownVariant))
+        .join(Enrolment, Enrolment.id == Variant.enrolment_id)
+        .where(
+            Variant.run_id == run_id,
+            Variant.question == question,
+            Variant.revision == revision,
+            Enrolment.role == Role.STUDENT.value,
+        )
+        .order_by(Variant.enrolment_id)
+    )
+    return [as_line(ShownVariant, row) for row in session.execute(statement)]
+
+
+@dataclass(frozen=True, slots=True)
+class ResemblanceLine:
+    """An attempt that solves another student's variant.
+
+    `other_attempt_id` is that student's attempt to look at beside it, with the same numbers where
+    `is_same`. The attempt solves `solves` of the variants of `others` students, and `hits` of
+    `tried` that belong to nobody.
+    """
+
+    check_id: str
+    attempt_id: str
+    other_id: str
+    run_id: str
+    other_attempt_id: str | None
+    is_same: bool
+    solves: int
+    others: int
+    hits: int
+    tried: int
+
+
+_RESEMBLANCE = columns_of(Resemblance, ResemblanceLine)
+
+
+def add_resemblances(session: Session, lines: Sequence[ResemblanceLine]) -> None:
+    """Keep what a check has found."""
+    if lines:
+        session.execute(insert(Resemblance), [asdict(each) for each in lines])
+
+
+@dataclass(frozen=True, slots=True)
+class Resembling:
+    """A resemblance with the people and attempts it is about."""
+
+    line: ResemblanceLine
+    question: str
+    number: int
+    received_at: datetime
+    login: str
+    name: str
+    other_login: str
+    other_name: str
+    other_number: int | None
+    other_received_at: datetime | None
+
+
+def list_resemblances(session: Session, *, check_id: str) -> list[Resembling]:
+    """All that a check has found, by question and time."""
+    own, other = aliased(Enrolment), aliased(Enrolment)
+    person, other_person = aliased(Person), aliased(Person)
+    other_attempt = aliased(Attempt)
+    statement = (
+        select(
+            *_RESEMBLANCE, Attempt.question, Attempt.number, Attempt.received_at, person.login,
+            person.name, other_person.login, other_person.name, other_attempt.number,
+            other_attempt.received_at,
+        )
+        .join(Attempt, Attempt.id == Resemblance.attempt_id)
+        .join(own, own.id == Attempt.enrolment_id)
+        .join(person, person.id == own.person_id)
+        .join(other, other.id == Resemblance.other_id)
+        .join(other_person, other_person.id == other.person_id)
+        .outerjoin(other_attempt, other_attempt.id == Resemblance.other_attempt_id)
+        .where(Resemblance.check_id == check_id)
+        .order_by(Attempt.question, Attempt.received_at, Attempt.id, other_person.login)
+    )  # fmt: skip
+    count = len(_RESEMBLANCE)
+    return [
+        Resembling(ResemblanceLine(*row[:count]), *row[count:])
+        for row in (tuple(each) for each in session.execute(statement))
+    ]

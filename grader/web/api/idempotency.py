@@ -1,0 +1,110 @@
+"""What calls that create have in common: the Idempotency-Key, If-Match, and their answers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import Depends, Header, Request, Response
+
+from grader.errors import (
+    Fault,
+    MalformedRequest,
+    MissingRole,
+    MissingScope,
+    NotFound,
+    NotSignedIn,
+    TooManyRequests,
+    Unconditional,
+)
+from grader.grading.idempotency import Answered, RequestKey, once
+from grader.store.database import Session
+from grader.web.errors.openapi import responses
+from grader.web.service import Service
+
+#: What every call within a course may be answered, besides what it gives.
+IN_COURSE = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
+
+KeyHeader = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        pattern=r"^[\x21-\x7e]+$",
+        description="Any text of your own, new for each request. Sent again with the same request, "
+        "also in parallel, it gives the same answer and changes nothing.",
+        examples=["5f2b8c1e-first-try"],
+    ),
+]
+MatchHeader = Annotated[
+    str | None,
+    Header(
+        alias="If-Match",
+        max_length=200,
+        description="The ETag of what you change, as you have seen it.",
+        examples=['"g1"'],
+    ),
+]
+
+
+async def read_request_digest(request: Request) -> str:
+    """A digest of what is asked for: method, path and body."""
+    body = await request.body()
+    content = f"{request.method} {request.url.path}\n".encode() + body
+    return hashlib.sha256(content).hexdigest()
+
+
+RequestDigest = Annotated[str, Depends(read_request_digest)]
+
+
+def request_key(caller: str, key: str | None, digest: str) -> RequestKey | None:
+    """The key of a request; None where none was sent."""
+    return None if key is None else RequestKey(caller, key, digest)
+
+
+async def carry_out_once(
+    service: Service, request: RequestKey | None, *, at: datetime, do: Callable[[Session], str]
+) -> Answered:
+    """Create something that gives a JSON text, unless it was created before under this key."""
+    return await service.writer.run(
+        lambda session: once(session, request, at=at, status=201, do=lambda: do(session))
+    )
+
+
+def respond(answered: Answered, headers: dict[str, str] | None = None) -> Response:
+    """The answer of a request that creates."""
+    response = Response(answered.body, answered.status, media_type="application/json")
+    response.headers.update(headers or {})
+    if answered.is_replayed:
+        response.headers["Idempotent-Replayed"] = "true"
+    return response
+
+
+def etag(version: str) -> str:
+    """A version as a strong ETag."""
+    return f'"{version}"'
+
+
+def read_version(header: str | None) -> str:
+    """The version that a change names.
+
+    Raises
+    ------
+    Unconditional
+        Where it names none.
+    """
+    if header is None:
+        raise Unconditional("Send If-Match with the ETag of what you change.")
+    return parse_version(header)
+
+
+def parse_version(header: str) -> str:
+    """The version in an If-Match header."""
+    text = header.strip()
+    if len(text) < 3 or not text.startswith('"') or not text.endswith('"'):
+        fault = Fault("#header/If-Match", "value.format", 'An ETag is in quotes, such as "g1".')
+        raise MalformedRequest(fault.detail, code="request.invalid", faults=(fault,))
+    return text[1:-1]

@@ -1,0 +1,70 @@
+"""Judging without storing, for staff and their programs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from pydantic import Field
+
+from grader.accounts.callers import Caller, enter_as
+from grader.domain.roles import Role, Scope
+from grader.errors import AnswerRefused
+from grader.feedback.report import Report
+from grader.grading.submissions.judge_only import judge_once
+from grader.web.api.idempotency import IN_COURSE
+from grader.web.auth import allows, caller_with
+from grader.web.errors.openapi import responses
+from grader.web.http.body import Body, StrictRoute
+from grader.web.service import ServiceDep
+
+router = APIRouter(route_class=StrictRoute, tags=["Judging"])
+
+
+class JudgeSent(Body):
+    """An answer to be judged for any variant."""
+
+    course: str = Field(min_length=1, max_length=64, examples=["attention-2026"])
+    question: str = Field(
+        pattern=r"^[^/]{1,64}/[^/]{1,64}$",
+        description="Assignment and question.",
+        examples=["attention-exploration/3b"],
+    )
+    variant: str = Field(
+        min_length=1,
+        max_length=64,
+        pattern=r"^[^/\x00-\x1f]+$",
+        description="A name of your own, or a student's enrolment.",
+        examples=["try-1"],
+    )
+    answer: Any = Field(examples=[{"q": "2 k_a - k_b"}])
+    uses: Any = Field(
+        default=None, description="The earlier part's answer, where the question builds on one."
+    )
+
+
+@router.post(
+    "/grade",
+    summary="Judge without storing",
+    responses={**IN_COURSE, **responses(AnswerRefused, 422)},
+    openapi_extra=allows(Scope.JUDGE, "assistants and instructors"),
+)
+def judge_answer(
+    body: JudgeSent,
+    caller: Annotated[Caller, Depends(caller_with(Scope.JUDGE, budget="submit"))],
+    service: ServiceDep,
+) -> Report:
+    """Judge an answer for any variant; nothing is stored."""
+    assignment, _, question = body.question.partition("/")
+    with service.database.read() as session:
+        enter_as(session, caller, Role.ASSISTANT, run_id=body.course)
+        return judge_once(
+            session,
+            service.desk,
+            run_id=body.course,
+            assignment=assignment,
+            question=question,
+            variant=body.variant,
+            sent=body.answer,
+            uses=body.uses,
+        )

@@ -1,0 +1,181 @@
+"""Who calls and whether they may, before a route does anything.
+
+The order is the same everywhere: not signed in (401), too often (429), nothing there or not yours
+(404), not in the scope of the token (403), not in your role (403).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Path, Request, Response
+
+from grader.accounts.callers import (
+    Caller,
+    Place,
+    enter,
+    is_use_to_note,
+    recognise_session,
+    recognise_token,
+)
+from grader.accounts.sign_in import is_csrf_token
+from grader.domain.roles import Role, Scope
+from grader.errors import ForgedRequest, MissingRole, NotSignedIn
+from grader.store.queries.tokens import touch_token
+from grader.web.service import Service, received_at, service_of
+
+SESSION_COOKIE = "keyset_session"
+CSRF_HEADER = "X-CSRF-Token"
+_SAFE = {"GET", "HEAD", "OPTIONS"}
+
+CourseId = Annotated[str, Path(min_length=1, max_length=64, examples=["attention-2026"])]
+
+
+def find_caller(request: Request) -> Caller:
+    """Whoever calls, by token or by the browser's session.
+
+    Raises
+    ------
+    NotSignedIn
+        Where there is neither, or it does not hold any more.
+    ForgedRequest
+        Where a browser was made to send it by another site.
+    """
+    service, at = service_of(request), received_at(request)
+    header = request.headers.get("authorization")
+    if header is not None:
+        kind, _, token = header.partition(" ")
+        if kind.lower() != "bearer" or not token.strip():
+            raise NotSignedIn("The Authorization header must be: Bearer, a space, the token.")
+        with service.database.read() as session:
+            caller = recognise_token(session, token.strip(), at=at)
+        _note_use(service, caller, at)
+    else:
+        secret = session_secret(request)
+        if secret is None:
+            raise NotSignedIn
+        if request.method not in _SAFE:
+            refuse_forged(request, secret, request.headers.get(CSRF_HEADER, ""))
+        with service.database.read() as session:
+            caller = recognise_session(session, secret, at=at)
+    request.state.caller = caller.id
+    return caller
+
+
+def _note_use(service: Service, caller: Caller, at: datetime) -> None:
+    token_id = caller.token_id
+    if token_id is not None and is_use_to_note(caller, at=at):
+        service.writer.note(lambda session: touch_token(session, token_id=token_id, at=at))
+
+
+def session_secret(request: Request) -> str | None:
+    """What the browser holds of its session."""
+    return request.cookies.get(cookie_name(service_of(request)))
+
+
+def cookie_name(service: Service) -> str:
+    """The cookie's name; over https it is bound to this very host."""
+    return f"__Host-{SESSION_COOKIE}" if service.is_https else SESSION_COOKIE
+
+
+def refuse_forged(request: Request, secret: str, token: str) -> None:
+    """Refuse a change that was not sent by a page of ours."""
+    refuse_foreign_origin(request)
+    if not is_csrf_token(secret, token):
+        raise ForgedRequest(
+            f"A change from a browser needs the header {CSRF_HEADER}; GET /api/v1/session has it."
+        )
+
+
+def refuse_foreign_origin(request: Request) -> None:
+    """Refuse what another site made a browser send."""
+    origin = request.headers.get("origin")
+    if origin is None:
+        return
+    ours = {service_of(request).base_url, f"{request.url.scheme}://{request.url.netloc}"}
+    if origin not in {_origin(each) for each in ours}:
+        raise ForgedRequest("This request comes from another site.")
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _spend(request: Request, response: Response, budget: str, caller: Caller) -> None:
+    # By the person, who could make as many tokens as there are calls to make.
+    left = service_of(request).budgets.spend(budget, caller.id)
+    response.headers.update(left.headers())
+
+
+def caller_with(scope: Scope | None, *, budget: str = "read") -> Callable[..., Caller]:
+    """A dependency: the caller, whose token must have this scope."""
+
+    def find(request: Request, response: Response) -> Caller:
+        caller = find_caller(request)
+        _spend(request, response, budget, caller)
+        if scope is not None:
+            caller.need(scope)
+        return caller
+
+    return find
+
+
+def operator_with(scope: Scope, *, budget: str = "read") -> Callable[..., Caller]:
+    """A dependency: the caller, who must operate the service."""
+
+    def find(request: Request, response: Response) -> Caller:
+        caller = find_caller(request)
+        _spend(request, response, budget, caller)
+        caller.need(scope)
+        if not caller.is_operator:
+            raise MissingRole("Only operators of the service may do this.")
+        return caller
+
+    return find
+
+
+def place_with(
+    scope: Scope, role: Role = Role.STUDENT, *, budget: str = "read"
+) -> Callable[..., Place]:
+    """A dependency: the caller in the course of the path, with this scope and role."""
+
+    def find(request: Request, response: Response, course: CourseId) -> Place:
+        caller = find_caller(request)
+        # Also what is refused is spent, or one could look for what is there without end.
+        _spend(request, response, budget, caller)
+        with service_of(request).database.read() as session:
+            place = enter(session, caller, run_id=course)
+        caller.need(scope)
+        place.need(role)
+        return place
+
+    return find
+
+
+#: The caller, whatever the token may do.
+AnyCaller = Annotated[Caller, Depends(caller_with(None))]
+#: Somebody who may see the course.
+Reader = Annotated[Place, Depends(place_with(Scope.READ))]
+#: Somebody who may check and send answers.
+Sender = Annotated[Place, Depends(place_with(Scope.SUBMIT, budget="submit"))]
+#: Assistants and instructors who look at everybody's work.
+Overseer = Annotated[Place, Depends(place_with(Scope.GRADES_READ, Role.ASSISTANT))]
+#: Assistants and instructors who review.
+Reviewer = Annotated[Place, Depends(place_with(Scope.GRADES_WRITE, Role.ASSISTANT))]
+#: Instructors who decide about grades.
+Decider = Annotated[Place, Depends(place_with(Scope.GRADES_WRITE, Role.INSTRUCTOR))]
+#: Instructors who say who takes part.
+Registrar = Annotated[Place, Depends(place_with(Scope.ROSTER, Role.INSTRUCTOR))]
+#: Instructors who put rubrics in force.
+Publisher = Annotated[Place, Depends(place_with(Scope.PUBLISH, Role.INSTRUCTOR))]
+#: Instructors who make tokens for services.
+TokenMaker = Annotated[Place, Depends(place_with(Scope.TOKENS, Role.INSTRUCTOR))]
+
+
+def allows(scope: Scope | None, who: str) -> dict[str, Any]:
+    """What OpenAPI says about who may call."""
+    return {"x-scopes": [scope.value] if scope else [], "x-roles": [who]}

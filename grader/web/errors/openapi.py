@@ -1,0 +1,207 @@
+"""Problems in OpenAPI: which errors a call can answer with, each with an example."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fastapi import FastAPI
+
+from grader.errors import (
+    AnswerRefused,
+    Fault,
+    FieldError,
+    ForgedRequest,
+    KeysetError,
+    MalformedRequest,
+    MissingRole,
+    MissingScope,
+    NotFound,
+    NotSignedIn,
+    Outdated,
+    Place,
+    Refused,
+    ReusedKey,
+    RubricError,
+    RubricErrors,
+    TooManyRequests,
+    Unavailable,
+    Unconditional,
+)
+from grader.web.errors.model import MEDIA_TYPE, Problem
+from grader.web.errors.problems import defect, headers_of, problem_of
+
+_REFERENCE = {"$ref": "#/components/schemas/Problem"}
+
+_MISFIT = Fault(
+    pointer="#query/limit",
+    code="value.range",
+    detail="limit must be at most 200.",
+    expected="at most 200",
+    got="a number",
+)
+
+#: One realistic error of each kind; the status follows from the table in `problems`.
+EXAMPLES: tuple[KeysetError, ...] = (
+    MalformedRequest('The key "q" is there twice in one object.', code="json.repeated"),
+    MalformedRequest("The address holds the character U+0000.", code="http.invalid"),
+    MalformedRequest("The body did not arrive within 15 seconds.", code="body.slow"),
+    MalformedRequest("The body may have at most 1048576 bytes.", code="body.too_large"),
+    MalformedRequest("The body must be application/json in UTF-8.", code="body.type"),
+    MalformedRequest(_MISFIT.detail, code="request.invalid", faults=(_MISFIT,)),
+    MalformedRequest("A request may have 100 headers.", code="headers.too_large"),
+    NotSignedIn(),
+    MissingScope("attempts:write"),
+    MissingRole("Only an instructor of this course may do this."),
+    ForgedRequest("This request comes from another site."),
+    NotFound(),
+    Refused("All 3 attempts at this question are used.", code="attempts.none_left"),
+    ReusedKey("This Idempotency-Key was sent with another answer before."),
+    Outdated("Somebody has changed this score since you read it.", current="7"),
+    Unconditional("Send If-Match with the ETag of the score that you change."),
+    TooManyRequests("Try again in 4 seconds.", retry_after_seconds=4),
+    AnswerRefused(
+        [
+            FieldError(
+                "M, row 2 has 3 numbers; 5 are needed.",
+                field="M",
+                code="row.length",
+                path=(1,),
+                expected="5 numbers",
+                got="3 numbers",
+            )
+        ]
+    ),
+    RubricErrors(
+        [
+            RubricError(
+                "must be a number, but it is text",
+                place=Place("c-i.yaml", 8, 13),
+                field="criteria.1.points",
+            )
+        ]
+    ),
+    Unavailable("The database does not answer at the moment.", retry_after_seconds=2),
+)
+
+_DESCRIPTIONS = {
+    400: "The request cannot be read.",
+    401: "Not signed in.",
+    403: "Signed in, but not allowed to do this.",
+    404: "There is no such thing, or it is not the caller's.",
+    405: "The address does not take this method.",
+    408: "The body did not arrive in time.",
+    409: "It cannot be done as things stand; nothing was changed.",
+    412: "It was changed by somebody else since.",
+    413: "The body is too large.",
+    415: "The body is of another type, or compressed.",
+    422: "Something in the request needs a change; nothing was done.",
+    428: "The change must say which version it changes.",
+    429: "Too many requests.",
+    431: "The headers are too large.",
+    500: "Something went wrong on our side.",
+    503: "The service cannot do this now.",
+}
+
+#: What the intake answers before a call that takes a body even begins.
+_OF_BODIES = (400, 408, 413, 415, 422)
+
+
+def responses(*errors: type[KeysetError] | int) -> dict[int | str, dict[str, Any]]:
+    """What FastAPI's ``responses=`` takes, for kinds of errors or statuses.
+
+    Raises
+    ------
+    ValueError
+        For one that has no example here.
+    """
+    found: dict[int | str, dict[str, Any]] = {}
+    for error in errors:
+        for example in _examples(error):
+            _add(found, example)
+        if error == 500:
+            found[500] = _described(500, {"service.defect": _shown(defect())})
+    return found
+
+
+def _examples(wanted: type[KeysetError] | int) -> Iterator[KeysetError]:
+    chosen = [
+        example
+        for example in EXAMPLES
+        if (
+            problem_of(example).status == wanted
+            if isinstance(wanted, int)
+            else isinstance(example, wanted)
+        )
+    ]
+    if not chosen and wanted != 500:
+        raise ValueError(f"There is no example of {wanted}.")
+    yield from chosen
+
+
+def _add(found: dict[int | str, dict[str, Any]], example: KeysetError) -> None:
+    problem = problem_of(example)
+    response = found.setdefault(problem.status, _described(problem.status, {}))
+    response["content"][MEDIA_TYPE]["examples"][problem.code] = _shown(problem)
+    for name in headers_of(example):
+        if name != "Connection":
+            headers = response.setdefault("headers", {})
+            headers[name] = {"schema": {"type": "string"}}
+
+
+def _described(status: int, examples: dict[str, Any]) -> dict[str, Any]:
+    content = {MEDIA_TYPE: {"schema": _REFERENCE, "examples": examples}}
+    return {"description": _DESCRIPTIONS[status], "content": content}
+
+
+def _shown(problem: Problem) -> dict[str, Any]:
+    told = problem.model_copy(update={"request_id": "01f3c9a2", "instance": "/api/v1/…"})
+    return {"summary": problem.title, "value": told.model_dump(mode="json", exclude_none=True)}
+
+
+def install_openapi(app: FastAPI) -> None:
+    """Let the app's description speak of problems, instead of FastAPI's own errors."""
+    describe = app.openapi
+
+    def describe_with_problems() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _with_problems(describe())
+        return app.openapi_schema
+
+    # Replacing this method is the way that FastAPI documents.
+    app.openapi = describe_with_problems  # type: ignore[method-assign]
+
+
+def _with_problems(spec: dict[str, Any]) -> dict[str, Any]:
+    schemas = spec.setdefault("components", {}).setdefault("schemas", {})
+    own = Problem.model_json_schema(
+        ref_template="#/components/schemas/{model}", mode="serialization"
+    )
+    schemas.update(own.pop("$defs", {}))
+    schemas["Problem"] = own
+    for path in spec.get("paths", {}).values():
+        for operation in path.values():
+            _replace_errors(operation)
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    return spec
+
+
+def _replace_errors(operation: dict[str, Any]) -> None:
+    known = operation.setdefault("responses", {})
+    if "HTTPValidationError" in str(known.get("422", {}).get("content", "")):
+        known["422"] = _of_status(422)
+    if operation.get("parameters"):
+        # Nothing that is sent in an address is taken for what it is not.
+        known.setdefault("400", _of_status(400))
+    if "requestBody" in operation:
+        for status in _OF_BODIES:
+            known.setdefault(str(status), _of_status(status))
+
+
+def _of_status(status: int) -> dict[str, Any]:
+    found: dict[int | str, dict[str, Any]] = {}
+    for example in EXAMPLES:
+        if isinstance(example, MalformedRequest) and problem_of(example).status == status:
+            _add(found, example)
+    return found[status]

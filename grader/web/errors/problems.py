@@ -1,0 +1,295 @@
+"""Errors as problems by RFC 9457: the only table of HTTP statuses.
+
+A place is told as a JSON pointer. In the body it begins with ``#/`` (``#/answer/q/3``); a parameter
+of the path, the query, a header or a cookie is ``#path/…``, ``#query/…``, ``#header/…`` or
+``#cookie/…`` with its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from grader.errors import (
+    AnswerRefused,
+    AuthorError,
+    FieldError,
+    ForgedRequest,
+    FormulaError,
+    KeysetError,
+    MalformedRequest,
+    MissingRole,
+    MissingScope,
+    NotFound,
+    NotSignedIn,
+    Outdated,
+    Refused,
+    RequestError,
+    ReusedKey,
+    RubricError,
+    RubricErrors,
+    StudentError,
+    TooManyRequests,
+    Unavailable,
+    Unconditional,
+)
+from grader.web.errors.codes import MEANINGS, REFUSALS
+from grader.web.errors.model import MEDIA_TYPE, Problem, ProblemPlace, render
+from grader.web.errors.validation_messages import explain_misfits
+
+MOST_ERRORS = 50
+
+#: By the kind of error; the closest base counts. What is not here is a defect: 500.
+STATUSES: Mapping[type[KeysetError], int] = {
+    RequestError: 422,
+    NotSignedIn: 401,
+    MissingScope: 403,
+    MissingRole: 403,
+    ForgedRequest: 403,
+    NotFound: 404,
+    Refused: 409,
+    ReusedKey: 422,
+    Outdated: 412,
+    Unconditional: 428,
+    TooManyRequests: 429,
+    StudentError: 422,
+    FormulaError: 422,
+    AuthorError: 422,
+    Unavailable: 503,
+}
+
+#: A malformed request has its status by its code; what is not here is 422.
+MALFORMED_STATUSES: Mapping[str, int] = {
+    "body.empty": 400,
+    "body.length": 400,
+    "body.too_large": 413,
+    "body.type": 415,
+    "body.encoding": 415,
+    "body.slow": 408,
+    "form.invalid": 400,
+    "http.invalid": 400,
+    "headers.too_large": 431,
+    "headers.slow": 408,
+    "json.invalid": 400,
+    "json.number": 400,
+    "json.encoding": 400,
+    "json.depth": 400,
+    "json.repeated": 400,
+}
+
+#: What the framework itself answers, by its status.
+_CODES_OF_FRAMEWORK = {404: "not_found", 405: "method.unknown", 401: "caller.unknown"}
+
+
+def problem_of(error: KeysetError) -> Problem:
+    """Return the problem that an error is told as."""
+    status = status_of(error)
+    if status == 500:
+        return defect()
+    code = error.code
+    places = tuple(_places(error))[:MOST_ERRORS]
+    return Problem(
+        type=f"/docs/errors#{code}",
+        title=title_of(code),
+        status=status,
+        code=code,
+        detail=_detail(error, places),
+        errors=places,
+        hint=getattr(error, "hint", "") or None,
+    )
+
+
+def defect() -> Problem:
+    """The problem of anything that was not raised on purpose: it says nothing about itself."""
+    return Problem(
+        type="/docs/errors#service.defect",
+        title=title_of("service.defect"),
+        status=500,
+        code="service.defect",
+        detail="Something went wrong on our side. It is not your request; it was noted.",
+    )
+
+
+def title_of(code: str) -> str:
+    """What a code means; a code without an entry is told by its first word."""
+    meaning = MEANINGS.get(code) or MEANINGS.get(f"{code.split('.')[0]}.invalid")
+    return meaning.title if meaning else MEANINGS["refused"].title
+
+
+def status_of(error: KeysetError) -> int:
+    """The HTTP status of an error."""
+    if isinstance(error, MalformedRequest):
+        return MALFORMED_STATUSES.get(error.code, 422)
+    found = (STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
+    return next(found, 500)
+
+
+def headers_of(error: KeysetError) -> dict[str, str]:
+    """The headers that belong to an error besides those of its body."""
+    match error:
+        case NotSignedIn():
+            return {"WWW-Authenticate": "Bearer"}
+        case MissingScope():
+            ask = f'Bearer error="insufficient_scope", scope="{_quotable(error.scope)}"'
+            return {"WWW-Authenticate": ask}
+        case Outdated():
+            return {"ETag": f'"{_quotable(error.current)}"'}
+        case TooManyRequests() | Unavailable():
+            return {"Retry-After": str(max(1, error.retry_after_seconds))}
+        case MalformedRequest(code="body.slow"):
+            # The rest of the body may still come; it must not be taken for the next request.
+            return {"Connection": "close"}
+        case MalformedRequest(code="body.too_large"):
+            return {"Connection": "close"}
+        case _:
+            return {}
+
+
+def _quotable(text: str) -> str:
+    plain = text.strip('"')
+    return "".join(c for c in plain if c.isascii() and c.isprintable() and c not in '"\\')
+
+
+def _detail(error: KeysetError, places: tuple[ProblemPlace, ...]) -> str:
+    if not isinstance(error, AnswerRefused | RubricErrors):
+        return str(error.args[0]) if error.args else title_of(error.code)
+    if len(places) == 1:
+        return places[0].detail
+    return f"{len(places)} places need a change; nothing was judged or stored."
+
+
+def _places(error: KeysetError) -> list[ProblemPlace]:
+    match error:
+        case AnswerRefused():
+            return [_place_of_field(each) for each in error.errors]
+        case FieldError():
+            return [_place_of_field(error)]
+        case RubricErrors():
+            return [_place_of_rubric(each) for each in error.errors]
+        case RubricError():
+            return [_place_of_rubric(error)]
+        case MalformedRequest():
+            return [
+                ProblemPlace(
+                    pointer=fault.pointer,
+                    code=fault.code,
+                    detail=fault.detail,
+                    expected=fault.expected or None,
+                    got=fault.got or None,
+                    hint=fault.hint or None,
+                    column=fault.column,
+                )
+                for fault in error.faults
+            ]
+        case _:
+            return []
+
+
+def _place_of_field(error: FieldError) -> ProblemPlace:
+    return ProblemPlace(
+        pointer=error.pointer,
+        code=error.code,
+        detail=error.message,
+        expected=error.expected or None,
+        got=error.got or None,
+        hint=error.hint or None,
+        column=error.column,
+    )
+
+
+def _place_of_rubric(error: RubricError) -> ProblemPlace:
+    # Where rubrics arrive by HTTP, they are members of `rubrics`, and the assignment is `form`.
+    name = error.place.file.rpartition("/")[2].removesuffix(".yaml")
+    escaped = name.replace("~", "~0").replace("/", "~1")
+    return ProblemPlace(
+        pointer="#/form" if name == "assignment" else f"#/rubrics/{escaped}",
+        code=error.code,
+        detail=str(error),
+        column=error.place.column,
+    )
+
+
+def problem_response(
+    problem: Problem, request: Request, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return a problem as a response, with the address and the id of the request."""
+    told = problem.model_copy(
+        update={
+            "instance": request.url.path.encode("utf-8", "replace").decode(),
+            "request_id": getattr(request.state, "request_id", None),
+        }
+    )
+    return Response(render(told), problem.status, dict(headers or {}), MEDIA_TYPE)
+
+
+def install_problems(app: FastAPI) -> None:
+    """Let the app answer every error with a problem."""
+    app.add_exception_handler(KeysetError, _answer_error)
+    app.add_exception_handler(RequestValidationError, _answer_misfits)
+    app.add_exception_handler(HTTPException, _answer_framework)
+    app.add_exception_handler(Exception, _answer_defect)
+
+
+async def _answer_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, KeysetError), "it is registered for this kind"
+    return problem_response(problem_of(error), request, headers_of(error))
+
+
+async def _answer_misfits(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError), "it is registered for this kind"
+    malformed = explain_misfits(error.errors(), error.body)
+    return problem_response(problem_of(malformed), request)
+
+
+async def _answer_framework(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException), "it is registered for this kind"
+    status = error.status_code
+    if status >= 500:
+        return problem_response(defect(), request)
+    code = _CODES_OF_FRAMEWORK.get(status, "request.invalid")
+    headers = dict(error.headers or {})
+    detail = f"{title_of(code)}."
+    if status == 405:
+        headers["Allow"] = ", ".join(_methods_of(request)) or headers.get("Allow", "")
+        if request.method == "OPTIONS":
+            return Response(status_code=204, headers=headers)
+        detail = f"{request.method} is not possible here."
+    told = Problem(
+        type=f"/docs/errors#{code}", title=title_of(code), status=status, code=code, detail=detail
+    )
+    return problem_response(told, request, headers)
+
+
+def _methods_of(request: Request) -> list[str]:
+    """All methods that the address takes; the framework itself tells those of one route only."""
+    found: set[str] = set()
+    for context in iter_route_contexts(request.app.routes):
+        pattern: Any = getattr(context, "path_regex", None)
+        if pattern is not None and pattern.match(request.url.path):
+            found.update(getattr(context, "methods", None) or ())
+    # A HEAD is answered wherever a GET is, and this question everywhere.
+    more = {"OPTIONS", "HEAD"} if "GET" in found else {"OPTIONS"}
+    return sorted(found | more) if found else []
+
+
+async def _answer_defect(request: Request, error: Exception) -> Response:
+    return problem_response(defect(), request)
+
+
+def status_of_code(code: str) -> int:
+    """The HTTP status that an error with this code is answered with."""
+    if code in MALFORMED_STATUSES:
+        return MALFORMED_STATUSES[code]
+    if code == "service.defect":
+        return 500
+    if code == "method.unknown":
+        return 405
+    if code in REFUSALS:
+        return STATUSES[Refused]
+    return next((STATUSES[kind] for kind in STATUSES if kind.code == code), 422)

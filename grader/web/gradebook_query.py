@@ -1,0 +1,65 @@
+"""How addresses speak of a gradebook: which students, in which order, from where on."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import Query
+
+from grader.grading.grades.gradebook import write_order
+from grader.store.queries.gradebook import BY_LOGIN, Column, Order, Spot
+from grader.store.queries.selections import Selection
+from grader.web.pagination import decode_one_of, encode_cursor
+
+Sort = Annotated[
+    str,
+    Query(
+        max_length=100,
+        description="login, total or question:ID; with a minus before it, the other way round.",
+        examples=["-total"],
+    ),
+]
+Text = Annotated[
+    str, Query(max_length=200, description="Only students whose name or login has this text.")
+]
+Section = Annotated[str, Query(max_length=200, description="Only students of this section.")]
+
+_BACK = "back"
+
+
+def write_spot(spot: Spot) -> str:
+    """A place as a cursor."""
+    return encode_cursor(*spot.key, *([_BACK] if spot.is_backwards else []))
+
+
+def read_spot(cursor: str | None, order: Order) -> Spot | None:
+    """The place of a cursor in an order: behind a number, or behind a login.
+
+    Raises
+    ------
+    MalformedRequest
+        Where it was not made for such an order.
+    """
+    shapes: list[tuple[type[str] | type[int], ...]] = [(str,), (str, str)]
+    if order.column is not Column.LOGIN:
+        shapes += [(int, str), (int, str, str)]
+    match decode_one_of(cursor, shapes):
+        case (str(login), *rest):
+            return Spot((login,), bool(rest))
+        case (int(number), str(enrolment_id), *rest):
+            return Spot((number, enrolment_id), bool(rest))
+        case _:
+            return None
+
+
+def write_query(selection: Selection, order: Order, **more: str) -> str:
+    """What stands behind an address for these students in this order, with the question mark."""
+    asked = {
+        "q": selection.text,
+        "section": selection.section,
+        "state": selection.state.value if selection.state else "",
+        "sort": write_order(order) if order != BY_LOGIN else "",
+        **more,
+    }
+    return "?" + urlencode({name: value for name, value in asked.items() if value})

@@ -1,0 +1,1 @@
+"""What surrounds a route: middleware, strict bodies, headers, rate limits, uvicorn's deadlines."""

@@ -1,0 +1,228 @@
+"""Bodies are read under caps and as strict JSON before anything else looks at them.
+
+The order: compression and size by the headers, the type, the bytes under a cap and a deadline, JSON
+without NaN, overflow, repeated keys or depth, and only then the model of the route. What fails is a
+`MalformedRequest`, never a defect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import parse_qsl
+
+from fastapi import FastAPI, Request, Response
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+from starlette.datastructures import Headers
+from starlette.types import Receive, Scope
+
+from grader.errors import MalformedRequest
+from grader.web.http.strict_json import JsonObject, read_json
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """How large a JSON body may be and how long any body may take to arrive."""
+
+    most_body_bytes: int = 1 << 20
+    body_seconds: float = 15.0
+
+
+def install_intake(app: FastAPI, caps: Caps | None = None) -> None:
+    """Set the caps, and let routes that are declared on the app itself be strict.
+
+    A router takes part by ``APIRouter(route_class=StrictRoute)``.
+    """
+    app.state.caps = caps or Caps()
+    app.router.route_class = StrictRoute
+
+
+class Body(BaseModel):
+    """Base of all JSON bodies: no unknown members, no conversions, finite numbers.
+
+    Strict as JSON is strict: a time or a decimal may be text and a list may become a tuple, but
+    neither ``true`` nor ``"1"`` is a number.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: type[BaseModel], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Validate what came by HTTP from its text, since strict Python would refuse times."""
+        schema = handler(source)
+        if schema["type"] != "model":
+            # It was wrapped before, for another model that holds this one.
+            return schema
+
+        def validate(data: Any, inner: core_schema.ValidatorFunctionWrapHandler) -> Any:
+            if isinstance(data, JsonObject):
+                return cls.model_validate_json(data.text)
+            return inner(data)
+
+        # The whole takes over the name of the model, by which OpenAPI refers to it.
+        nameless = cast(CoreSchema, {key: schema[key] for key in schema if key != "ref"})
+        return core_schema.json_or_python_schema(
+            json_schema=nameless,
+            python_schema=core_schema.no_info_wrap_validator_function(validate, nameless),
+            ref=schema.get("ref"),
+        )
+
+
+class StrictRoute(APIRoute):
+    """A route whose JSON body is read strictly before FastAPI sees it."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return FastAPI's handler behind the strict intake."""
+        handle = super().get_route_handler()
+        field = self.body_field
+        if field is None:
+            return handle
+        is_needed = bool(field.field_info.is_required())
+
+        async def handle_strictly(request: Request) -> Response:
+            cap = caps_of(request).most_body_bytes
+            body = await read_body(request, types=(JSON,), most_bytes=cap)
+            if is_needed and not body:
+                raise MalformedRequest(
+                    "This call needs a body of JSON, and none was sent.", code="body.empty"
+                )
+            return await handle(_ReadRequest(request.scope, request.receive, body))
+
+        return handle_strictly
+
+
+class _ReadRequest(Request):
+    """A request whose body has been read and decoded."""
+
+    def __init__(self, scope: Scope, receive: Receive, body: bytes) -> None:
+        super().__init__(scope, receive)
+        self._read = body
+        self._decoded = read_json(body) if body else None
+
+    async def body(self) -> bytes:
+        return self._read
+
+    async def json(self) -> Any:
+        return self._decoded
+
+
+def caps_of(request: Request) -> Caps:
+    """The caps of the app that a request came to."""
+    found = getattr(request.app.state, "caps", None)
+    return found if isinstance(found, Caps) else Caps()
+
+
+async def read_body(request: Request, *, types: tuple[str, ...], most_bytes: int) -> bytes:
+    """Return the whole body, or nothing where none was sent.
+
+    Parameters
+    ----------
+    types
+        The media types that are taken, in small letters.
+    most_bytes
+        The cap; more is refused as soon as it is announced or exceeded.
+
+    Raises
+    ------
+    MalformedRequest
+        For another type, a compressed, too large or slow body.
+    """
+    _refuse_compression(request.headers)
+    _refuse_length(request.headers, most_bytes)
+    if "content-type" in request.headers:
+        _refuse_type(request.headers, types)
+    try:
+        async with asyncio.timeout(caps_of(request).body_seconds):
+            body = await _collect(request, most_bytes)
+    except TimeoutError:
+        raise MalformedRequest(
+            f"The body did not arrive within {caps_of(request).body_seconds:g} seconds.",
+            code="body.slow",
+        ) from None
+    if body and "content-type" not in request.headers:
+        _refuse_type(request.headers, types)
+    return body
+
+
+async def read_form(request: Request, *, most_bytes: int = 65_536) -> dict[str, str]:
+    """Return the fields of a plain HTML form.
+
+    Raises
+    ------
+    MalformedRequest
+        As for any body; also for a field that is there twice or is no text.
+    """
+    kind = "application/x-www-form-urlencoded"
+    body = await read_body(request, types=(kind,), most_bytes=most_bytes)
+    try:
+        fields = parse_qsl(
+            body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100
+        )
+    except ValueError:
+        raise MalformedRequest("The form cannot be read.", code="form.invalid") from None
+    found = dict(fields)
+    if len(found) < len(fields) or any("\0" in part for field in fields for part in field):
+        raise MalformedRequest(
+            "A field of the form is there twice, or holds the character U+0000.",
+            code="form.invalid",
+        )
+    return found
+
+
+async def _collect(request: Request, most_bytes: int) -> bytes:
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > most_bytes:
+            raise _too_large(most_bytes)
+    return bytes(body)
+
+
+def _refuse_compression(headers: Headers) -> None:
+    named = ",".join(headers.getlist("content-encoding"))
+    if any(each.strip().lower() not in ("", "identity") for each in named.split(",")):
+        raise MalformedRequest(
+            "A compressed body is not taken; send it without Content-Encoding.",
+            code="body.encoding",
+        )
+
+
+def _refuse_length(headers: Headers, most_bytes: int) -> None:
+    stated = headers.get("content-length")
+    if stated is None:
+        return
+    if not (stated.isascii() and stated.isdigit()):
+        raise MalformedRequest("Content-Length must be a number.", code="body.length")
+    # Python refuses to read numbers of thousands of digits, and such a number is too large anyway.
+    if len(stated) > 18 or int(stated) > most_bytes:
+        raise _too_large(most_bytes)
+
+
+def _too_large(most_bytes: int) -> MalformedRequest:
+    return MalformedRequest(
+        f"The body may have at most {most_bytes} bytes; it has more.", code="body.too_large"
+    )
+
+
+def _refuse_type(headers: Headers, types: Iterable[str]) -> None:
+    stated = headers.getlist("content-type")
+    kind, *parameters = stated[0].split(";") if len(stated) == 1 else [""]
+    charsets = [
+        value.strip(" \t\"'").lower()
+        for name, _, value in (parameter.partition("=") for parameter in parameters)
+        if name.strip().lower() == "charset"
+    ]
+    is_utf8 = all(charset in ("utf-8", "utf8") for charset in charsets)
+    if kind.strip().lower() not in types or not is_utf8:
+        raise MalformedRequest(
+            f"The body must be {' or '.join(types)} in UTF-8, and its Content-Type must say so.",
+            code="body.type",
+        )

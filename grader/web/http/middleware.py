@@ -1,0 +1,160 @@
+"""What is around every request: its time, its id, its headers, its line in the log, its count."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from grader.errors import MalformedRequest
+from grader.web.errors.model import Problem
+from grader.web.errors.problems import defect, problem_of, problem_response
+from grader.web.http.headers import add_headers
+from grader.web.ops.logs import Logs
+from grader.web.ops.metrics import Metrics, count_request
+
+MOST_HEADERS = 100
+MOST_HEADER_BYTES = 32 * 1024
+
+Clock = Callable[[], datetime]
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+# What proxies write for a caller who left before the answer.
+_CALLER_LEFT = 499
+
+
+def install_frame(app: FastAPI, *, clock: Clock, logs: Logs, metrics: Metrics) -> None:
+    """Put the frame around an app; call it last, so that it is outermost."""
+    app.add_middleware(Frame, clock=clock, logs=logs, metrics=metrics)
+
+
+class Frame:
+    """The outermost part of the app, as plain ASGI.
+
+    It leaves ``received_at`` and ``request_id`` in the request's state before anything else runs,
+    and tells ``caller`` from there, an opaque id, if somebody has set it.
+    """
+
+    def __init__(self, app: ASGIApp, clock: Clock, logs: Logs, metrics: Metrics) -> None:
+        self._app = app
+        self._clock = clock
+        self._logs = logs
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, whatever happens inside."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        state = scope.setdefault("state", {})
+        state["received_at"] = self._clock()
+        state["request_id"] = _request_id(scope)
+        began = time.perf_counter()
+        reply = _Reply(scope, send)
+        # The app gets a scope of its own, because a HEAD is answered as a GET whose body the server
+        # leaves out.
+        inner = dict(scope, method="GET") if scope["method"] == "HEAD" else dict(scope)
+        try:
+            await self._run(inner, receive, reply)
+        finally:
+            self._tell(inner, reply, scope["method"], time.perf_counter() - began)
+
+    async def _run(self, scope: Scope, receive: Receive, reply: _Reply) -> None:
+        fault = _refuse(scope)
+        if fault is not None:
+            await _answer(problem_of(fault), scope, receive, reply)
+            return
+        try:
+            await self._app(scope, receive, reply)
+        except ClientDisconnect:
+            reply.status = reply.status or _CALLER_LEFT
+        except Exception as error:
+            self._logs.error("defect", request_id=scope["state"]["request_id"], error=error)
+            if reply.status:
+                # The response has begun; the server must cut it, so that nobody takes it for whole.
+                raise
+            await _answer(defect(), scope, receive, reply)
+
+    def _tell(self, scope: Scope, reply: _Reply, method: str, seconds: float) -> None:
+        route = route_of(scope)
+        known = method if method in _METHODS else "other"
+        # A request that was cut off before its response began has no status but this one.
+        status = reply.status or _CALLER_LEFT
+        count_request(self._metrics, route=route, method=known, status=status, seconds=seconds)
+        state = scope["state"]
+        caller = {"caller": str(state["caller"])} if state.get("caller") else {}
+        self._logs.info(
+            "request",
+            method=known,
+            route=route,
+            status=status,
+            milliseconds=round(seconds * 1000, 1),
+            request_id=state["request_id"],
+            **caller,
+        )
+
+
+class _Reply:
+    """Sends a response with the headers that all have, and remembers its status."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._send = send
+        self._request_id: str = scope["state"]["request_id"]
+        self._is_https = scope.get("scheme") == "https"
+        self.status = 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(raw=list(message.get("headers", ())))
+            add_headers(headers, request_id=self._request_id, is_https=self._is_https)
+            message = {**message, "headers": headers.raw}
+        await self._send(message)
+
+
+def route_of(scope: Scope) -> str:
+    """The template of the route that a request came to, without any value of its address."""
+    # A route of an included router knows its own part of the path only; FastAPI keeps the whole.
+    context = scope.get("fastapi", {}).get("effective_route_context")
+    route = context if context is not None else scope.get("route")
+    path: Any = getattr(route, "path_format", None) or getattr(route, "path", None)
+    if isinstance(path, str):
+        return path
+    # Of a mounted app, such as the static files, only the place where it is mounted is known.
+    mounted = scope.get("root_path", "") if "endpoint" in scope else ""
+    return f"{mounted}/…" if mounted else "(none)"
+
+
+def _request_id(scope: Scope) -> str:
+    sent = [value for name, value in scope["headers"] if name == b"x-request-id"]
+    if len(sent) == 1 and _REQUEST_ID.fullmatch(sent[0]):
+        return str(sent[0], "ascii")
+    return secrets.token_hex(12)
+
+
+def _refuse(scope: Scope) -> MalformedRequest | None:
+    headers = scope["headers"]
+    size = sum(len(name) + len(value) + 4 for name, value in headers)
+    if len(headers) > MOST_HEADERS or size > MOST_HEADER_BYTES:
+        return MalformedRequest(
+            f"A request may have {MOST_HEADERS} headers of {MOST_HEADER_BYTES} bytes together.",
+            code="headers.too_large",
+        )
+    # No name and no text here holds this character, and PostgreSQL cannot even compare with it.
+    if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
+        return MalformedRequest("The address holds the character U+0000.", code="http.invalid")
+    return None
+
+
+async def _answer(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+    response = problem_response(problem, Request(scope))
+    await response(scope, receive, send)

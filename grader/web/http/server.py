@@ -1,0 +1,281 @@
+"""Uvicorn's HTTP protocol with deadlines, which uvicorn itself has not.
+
+Without them a few hundred clients that send a byte now and then hold every connection there is.
+
+- A request's head must be complete within ten seconds of the connection or of its first byte, and
+  have at most 64 KiB: 408 or 431. A connection that never said anything is closed without a word,
+  since browsers open some in advance and would show what they are sent.
+- A body must be complete a minute after its head. (The intake cuts it much earlier; this is for
+  calls that take none.) After an early answer, such as 413, the rest of the body is thrown away for
+  two seconds, so that the client can read the answer before the connection is closed.
+- A client that does not read its answer for thirty seconds is cut off.
+- Where there are more connections than half of the files that the process may open, each new one
+  ends the one that has waited longest for its client. A client that means well is served within
+  milliseconds, so that it is never that one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from dataclasses import dataclass, field
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
+
+from grader.errors import MalformedRequest
+from grader.web.errors.model import MEDIA_TYPE, render
+from grader.web.errors.problems import problem_of
+
+
+def _half_of_the_files() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 10_000 if soft == resource.RLIM_INFINITY else min(10_000, soft // 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """How long a client may take for each part of a request, and how many clients there may be."""
+
+    head_seconds: float = 10.0
+    most_head_bytes: int = 64 * 1024
+    body_seconds: float = 60.0
+    linger_seconds: float = 2.0
+    write_seconds: float = 30.0
+    most_connections: int = field(default_factory=_half_of_the_files)
+
+
+class DeadlineProtocol(HttpToolsProtocol):
+    """To be used as ``uvicorn.Config(http=DeadlineProtocol, ws="none")``."""
+
+    deadlines = Deadlines()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._head_bytes = 0
+        self._body_bytes = 0
+        self._wire_bytes = 0
+        self._awaits_head = True
+        self._awaits_body = False
+        # Set once nothing more is answered on this connection; what still comes is thrown away.
+        self._is_over = False
+        self._waits_since = 0.0
+
+    # The connection
+
+    # uvicorn narrows the type of the transport as well.
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first head."""
+        super().connection_made(transport)
+        self._waits_since = self.loop.time()
+        if len(self.connections) > self.deadlines.most_connections:
+            self._make_room()
+        self._start("head", self.deadlines.head_seconds, self._head_is_late)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget all deadlines."""
+        for name in tuple(self._timers):
+            self._stop(name)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, unless the head has grown too large."""
+        if self._is_over:
+            return
+        if self._awaits_head:
+            self._head_bytes += len(data)
+            self._await_head()
+        else:
+            self._wire_bytes += len(data)
+        super().data_received(data)
+        if self._awaits_head and self._head_bytes > self.deadlines.most_head_bytes:
+            self._refuse_large_head()
+        elif self._awaits_body and self._is_mostly_wrapping():
+            self.close()
+
+    # The parser
+
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        super().on_message_begin()
+        self._await_head()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; those that follow a chunked body are of no use to anybody."""
+        if self._awaits_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Begin to wait for the body, and let the app answer."""
+        if self._is_over:
+            return
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if size > self.deadlines.most_head_bytes:
+            self._refuse_large_head()
+            return
+        self._stop("head")
+        self._head_bytes = self._body_bytes = self._wire_bytes = 0
+        self._awaits_head = False
+        self._awaits_body = True
+        self._start("body", self.deadlines.body_seconds, self._body_is_late)
+        super().on_headers_complete()
+        if self.cycle is not None:
+            # It has what uvicorn's cycle uses of a transport, and no more.
+            self.cycle.transport = _LingeringTransport(self)  # type: ignore[assignment]
+
+    def on_body(self, body: bytes) -> None:
+        """Hand on a piece of the body."""
+        self._body_bytes += len(body)
+        if not self._is_over:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request is whole; the next bytes begin another one."""
+        if self._is_over:
+            return
+        self._stop("body")
+        self._awaits_head = True
+        self._awaits_body = False
+        super().on_message_complete()
+
+    # The response
+
+    def on_response_complete(self) -> None:
+        """See to it that neither the rest of a body nor an unread answer holds the connection."""
+        self._waits_since = self.loop.time()
+        if self._is_over:
+            self.pipeline.clear()
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._start("write", self.deadlines.write_seconds, self.transport.abort)
+        elif self._awaits_body and not self._is_answering():
+            self._start("body", self.deadlines.linger_seconds, self.close)
+
+    def pause_writing(self) -> None:
+        """The client does not read; give it a while."""
+        super().pause_writing()
+        self._start("write", self.deadlines.write_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        super().resume_writing()
+        if not self.transport.is_closing():
+            self._stop("write")
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close a connection that rested too long between two requests."""
+        self.close()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP with a problem, like everything else."""
+        fault = MalformedRequest("This cannot be read as an HTTP request.", code="http.invalid")
+        self._refuse(fault)
+
+    def close(self) -> None:
+        """Close the connection once all is sent, or without that if it takes too long."""
+        self._is_over = True
+        if not self.transport.is_closing():
+            self.transport.close()
+            self._start("write", self.deadlines.write_seconds, self.transport.abort)
+
+    def close_lingering(self) -> None:
+        """Close the connection, but let a client that still sends read the answer first."""
+        if not self._awaits_body:
+            self.close()
+            return
+        self._is_over = True
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._start("body", self.deadlines.linger_seconds, self.close)
+
+    # What happens at a deadline
+
+    def _make_room(self) -> None:
+        others = (each for each in self.connections if isinstance(each, DeadlineProtocol))
+        waiting = [each for each in others if each is not self and each._is_waiting()]
+        if waiting:
+            min(waiting, key=lambda each: each._waits_since).transport.abort()
+
+    def _is_waiting(self) -> bool:
+        """Whether it is the client's turn: a request that is whole is always answered."""
+        is_open = not self.transport.is_closing()
+        return is_open and (self._awaits_body or not self._is_answering())
+
+    def _await_head(self) -> None:
+        self._awaits_head = True
+        if "head" not in self._timers:
+            self._start("head", self.deadlines.head_seconds, self._head_is_late)
+
+    def _is_mostly_wrapping(self) -> bool:
+        # Even a body in chunks of one byte has no more; what has more is padding, or endless
+        # trailers, which the parser would keep in memory.
+        return self._wire_bytes > 16 * self._body_bytes + self.deadlines.most_head_bytes
+
+    def _head_is_late(self) -> None:
+        if not self._head_bytes or self._is_answering():
+            self.close()
+            return
+        seconds = f"{self.deadlines.head_seconds:g} seconds"
+        said = f"The head of the request was not complete after {seconds}."
+        self._refuse(MalformedRequest(said, code="headers.slow"))
+
+    def _body_is_late(self) -> None:
+        if self.flow.read_paused:
+            # It is not the client who is slow: we have not read what it sent.
+            self._start("body", self.deadlines.body_seconds, self._body_is_late)
+            return
+        self.close()
+
+    def _refuse_large_head(self) -> None:
+        most = self.deadlines.most_head_bytes
+        said = f"The head of a request may have at most {most} bytes."
+        self._refuse(MalformedRequest(said, code="headers.too_large"))
+
+    def _refuse(self, fault: MalformedRequest) -> None:
+        if self._is_over or self._is_answering():
+            # Another answer is on its way; this one must not get into it.
+            self.close()
+            return
+        problem = problem_of(fault)
+        body = render(problem)
+        head = (
+            f"content-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n"
+            "cache-control: no-store\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(STATUS_LINE[problem.status] + head.encode("ascii") + body)
+        self._awaits_body = True
+        self.close_lingering()
+
+    def _is_answering(self) -> bool:
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is not None and not cycle.response_complete
+
+    def _start(self, name: str, seconds: float, late: Any) -> None:
+        self._stop(name)
+        self._timers[name] = self.loop.call_later(seconds, late)
+
+    def _stop(self, name: str) -> None:
+        timer = self._timers.pop(name, None)
+        if timer is not None:
+            timer.cancel()
+
+
+class _LingeringTransport:
+    """What a response is written to: the connection, except that it is closed with care."""
+
+    def __init__(self, protocol: DeadlineProtocol) -> None:
+        self._protocol = protocol
+
+    def write(self, data: bytes) -> None:
+        self._protocol.transport.write(data)
+
+    def is_closing(self) -> bool:
+        return self._protocol.transport.is_closing()
+
+    def close(self) -> None:
+        self._protocol.close_lingering()

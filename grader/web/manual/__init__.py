@@ -1,0 +1,1 @@
+"""The pages under `/docs`, rendered from OpenAPI."""

@@ -1,0 +1,88 @@
+"""Points, times and states as people read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+from markupsafe import Markup
+
+from grader.domain.policies import Phase
+from grader.domain.verdicts import Reason
+from grader.grading.attempts.open_questions import State
+
+_STATES = {
+    State.NOT_OPEN: "not open yet",
+    State.NOT_STARTED: "not yet submitted",
+    State.STARTED: "tried",
+    State.SOLVED: "solved",
+    State.AWAITS_REVIEW: "waits for a person",
+    State.SUBMITTED: "submitted",
+}
+_PHASES = {
+    Phase.NOT_OPEN: "not open yet",
+    Phase.OPEN: "open",
+    Phase.LATE: "late answers are taken",
+    Phase.CLOSED: "closed",
+}
+_OUTCOMES = {
+    "met": "met",
+    "partly_met": "partly met",
+    "not_met": "not met",
+    "ungradable": "could not be judged",
+    "pending": "waits for a person",
+}
+
+
+def say_points(points: Decimal | float | None) -> str:
+    """Points without needless zeros; a dash where there are none yet."""
+    return "–" if points is None else f"{Decimal(str(points)).normalize():f}"
+
+
+def say_state(state: State) -> str:
+    """Where a student stands, in words that accuse nobody."""
+    return _STATES[state]
+
+
+def say_phase(phase: Phase) -> str:
+    """Where an assignment stands in its time."""
+    return _PHASES[phase]
+
+
+def say_outcome(outcome: str, reason: str | None = None) -> str:
+    """How a criterion came out; what was not sent waits for nobody."""
+    if reason == Reason.NOT_SENT:
+        return "not sent yet"
+    return _OUTCOMES.get(outcome, outcome)
+
+
+def say_time(moment: datetime, time_zone: str) -> Markup:
+    """A moment in the course's time zone with its offset, for programs in UTC."""
+    local = moment.astimezone(ZoneInfo(time_zone))
+    offset = f"{local:%z}"
+    return Markup('<time datetime="{}">{} (UTC{}:{})</time>').format(
+        moment.astimezone(UTC).isoformat(timespec="seconds"),
+        f"{local:%a %-d %b %Y, %H:%M}",
+        offset[:3],
+        offset[3:5],
+    )
+
+
+def say_span(moment: datetime, now: datetime) -> str:
+    """How long until a moment, or since: in 3 h 12 min, 2 days ago."""
+    is_past = moment < now
+    span = _span(abs(moment - now))
+    return f"{span} ago" if is_past else f"in {span}"
+
+
+def _span(span: timedelta) -> str:
+    minutes = int(span.total_seconds() // 60)
+    days, hours = minutes // 1440, minutes // 60
+    if days >= 2:
+        return f"{days} days"
+    if hours >= 24:
+        return f"1 day {hours - 24} h"
+    if hours:
+        return f"{hours} h {minutes % 60} min"
+    return f"{minutes} min" if minutes else "less than a minute"

@@ -1,0 +1,1 @@
+"""The grade dashboard, and one student at one question."""

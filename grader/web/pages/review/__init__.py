@@ -1,0 +1,1 @@
+"""Reviewing written parts in the browser."""

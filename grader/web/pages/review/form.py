@@ -1,0 +1,160 @@
+"""The form of a review: what stands in it, and what was sent with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from grader.errors import Fault, MalformedRequest
+from grader.feedback.report import CriterionReport
+from grader.grading.reviews.review import Waiting, review_version
+from grader.grading.reviews.save import Decision
+from grader.web.pages.format import say_points
+
+#: The keys of items in their order; c, n, p and s do something else.
+ITEM_KEYS = "123456789abdefghijklmoqrtuvwxyz"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item of the rubric, with the key that toggles it where there is one left."""
+
+    name: str
+    key: str
+    text: str
+    points: Decimal
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PartForm:
+    """The form of one criterion, with what was stored or what somebody has just typed."""
+
+    part: Waiting
+    items: tuple[Item, ...]
+    is_none: bool
+    points: str
+    comment: str
+    version: str
+    comments: tuple[str, ...]
+    judged: CriterionReport | None
+    """How it came out by itself, where the engine was not sure."""
+    is_contested: bool
+    """Whether somebody else's review stands where something else was typed."""
+
+    @property
+    def name(self) -> str:
+        """What its fields begin with."""
+        return self.part.criterion
+
+    @property
+    def worth(self) -> Decimal | None:
+        """What is chosen comes to; None while nothing is."""
+        if self.points.strip():
+            try:
+                return _read_points(self.points)
+            except MalformedRequest:
+                return None
+        chosen = [each.points for each in self.items if each.is_chosen]
+        return sum(chosen, Decimal(0)) if chosen or self.is_none else None
+
+
+def part_forms(
+    parts: Sequence[Waiting],
+    *,
+    comments: Mapping[str, Iterable[str]],
+    judged: Mapping[str, CriterionReport],
+    sent: Mapping[str, str] | None = None,
+) -> list[PartForm]:
+    """The forms of all criteria: as they are stored, or as they were sent and not saved."""
+    keys = iter(ITEM_KEYS)
+    forms = []
+    for part in parts:
+        values = stored_values(part) if sent is None else sent
+        said = values.get(f"{part.criterion}.version", "r0")
+        forms.append(
+            PartForm(
+                part=part,
+                items=tuple(
+                    Item(
+                        name=(name := f"{part.criterion}.item.{place}"),
+                        key=next(keys, ""),
+                        text=item.text,
+                        points=item.points,
+                        is_chosen=name in values,
+                    )
+                    for place, item in enumerate(part.items)
+                ),
+                is_none=f"{part.criterion}.none" in values,
+                points=values.get(f"{part.criterion}.points", ""),
+                comment=values.get(f"{part.criterion}.comment", ""),
+                # Whoever has seen somebody else's review may put another in its place.
+                version=review_version(part.review),
+                comments=tuple(comments.get(part.criterion, ())),
+                judged=judged.get(part.criterion),
+                is_contested=sent is not None and said != review_version(part.review),
+            )
+        )
+    return forms
+
+
+def stored_values(part: Waiting) -> dict[str, str]:
+    """The fields as they would have been sent for the review that holds."""
+    name, review = part.criterion, part.review
+    values = {f"{name}.version": review_version(review)}
+    if review is None:
+        return values
+    chosen = [each for each in review.items if each < len(part.items)]
+    values |= {f"{name}.item.{each}": "on" for each in chosen}
+    values[f"{name}.comment"] = review.comment
+    if review.points != sum((part.items[each].points for each in chosen), Decimal(0)):
+        values[f"{name}.points"] = say_points(review.points)
+    elif not chosen and part.items:
+        values[f"{name}.none"] = "on"
+    elif not part.items:
+        values[f"{name}.points"] = say_points(review.points)
+    return values
+
+
+def read_decisions(form: Mapping[str, str], parts: Sequence[Waiting]) -> list[Decision]:
+    """What was decided; a criterion of which nothing is said is left for later.
+
+    Raises
+    ------
+    MalformedRequest
+        Where points are no number, or a comment comes without any points.
+    """
+    found = (_read_decision(form, each) for each in parts)
+    return [each for each in found if each is not None]
+
+
+def _read_decision(form: Mapping[str, str], part: Waiting) -> Decision | None:
+    name = part.criterion
+    items = tuple(place for place in range(len(part.items)) if f"{name}.item.{place}" in form)
+    text = form.get(f"{name}.points", "")
+    # Browsers send the ends of lines as two characters.
+    comment = form.get(f"{name}.comment", "").replace("\r\n", "\n").strip()
+    points = _read_points(text) if text.strip() else None
+    is_decided = bool(items) or points is not None or f"{name}.none" in form
+    if not is_decided:
+        if not comment:
+            return None
+        fault = Fault(
+            "#/items", "review.empty", f"{part.title}: say which items hold, or give points."
+        )
+        raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,))
+    return Decision(name, items, points, comment, form.get(f"{name}.version", ""))
+
+
+def _read_points(text: str) -> Decimal:
+    try:
+        points = Decimal(text.strip().replace(",", "."))
+        if points.is_finite() and points == points.quantize(Decimal("0.01")):
+            return points
+    except InvalidOperation:
+        pass
+    fault = Fault(
+        "#/points", "points.range", "Points are a number with two decimals at most, such as 7.5."
+    )
+    raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,))

@@ -1,0 +1,292 @@
+"""Reviewing in the browser: how far it is, the next attempt, and one attempt on the desk."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import RedirectResponse
+from starlette.concurrency import run_in_threadpool
+
+from grader.accounts.callers import Place
+from grader.errors import MalformedRequest, Outdated, Unavailable
+from grader.grading.reviews.claims import claim, claim_next, release
+from grader.grading.reviews.queue import Queue, load_progress, load_queue, shows_names
+from grader.grading.reviews.save import load_parts, save_reviews
+from grader.store.database import Session
+from grader.store.queries.claims import ClaimLine, find_claim, list_claims
+from grader.web.api.attempts import AttemptId
+from grader.web.api.courses import Assignment, Question
+from grader.web.auth import CourseId
+from grader.web.errors.model import Problem
+from grader.web.errors.problems import problem_of
+from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render, wants_part
+from grader.web.pages.review.form import read_decisions
+from grader.web.pages.review.sheet import (
+    Saved,
+    Sheet,
+    Where,
+    enter_as_reviewer,
+    find_place,
+    holder_name,
+    load_sheet,
+    say_saved,
+)
+from grader.web.service import ReceivedAt, Service, ServiceDep
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+_REVIEW = "/courses/{course}/assignments/{assignment}/review"
+_ATTEMPT = _REVIEW + "/{question}/{attempt_id}"
+
+#: An attempt that somebody comes from.
+From = Annotated[str | None, Query(max_length=64)]
+
+
+def _read_where(
+    course: CourseId, assignment: Assignment, question: Question, attempt_id: AttemptId
+) -> Where:
+    """The attempt that an address leads to."""
+    return Where(course, assignment, question, attempt_id)
+
+
+WhereDep = Annotated[Where, Depends(_read_where)]
+
+
+@router.get(_REVIEW)
+def show_review(
+    request: Request,
+    course: CourseId,
+    assignment: Assignment,
+    visitor: VisitorDep,
+    service: ServiceDep,
+    at: ReceivedAt,
+) -> Response:
+    """How far the reviews are, question by question, and who is at work."""
+    with service.database.read() as session:
+        place = enter_as_reviewer(session, visitor, course)
+        progress = load_progress(session, service.desk, place, assignment=assignment, at=at)
+        has_names = shows_names(session, progress.published, place, waiting=progress.waiting, at=at)
+    return render(
+        request,
+        "review.html",
+        visitor=visitor,
+        place=place,
+        assignment=assignment,
+        progress=progress,
+        has_names=has_names,
+    )
+
+
+@router.get(_REVIEW + "/{question}")
+async def go_to_next(
+    request: Request,
+    course: CourseId,
+    assignment: Assignment,
+    question: Question,
+    visitor: VisitorDep,
+    service: ServiceDep,
+    at: ReceivedAt,
+    after: From = None,
+    saved: From = None,
+) -> Response:
+    """Lead to an attempt that waits and that nobody else holds, or say that there is none."""
+
+    def look() -> Queue:
+        with service.database.read() as session:
+            place = enter_as_reviewer(session, visitor, course)
+            return load_queue(
+                session, service.desk, place, assignment=assignment, question=question
+            )
+
+    queue = await run_in_threadpool(look)
+
+    def take(session: Session) -> str | None:
+        place = enter_as_reviewer(session, visitor, course)
+        return claim_next(session, place, queue.waiting_for(place, after=after), at=at)
+
+    found = await service.writer.run(take)
+    if found is not None:
+        path = Where(course, assignment, question, found).path
+        more = f"?{urlencode({'saved': saved})}" if saved else ""
+        return RedirectResponse(path + more, status_code=303)
+    return await run_in_threadpool(_say_end, request, visitor, service, course, queue, saved, at=at)
+
+
+def _earlier(
+    session: Session, service: Service, place: Place, here: Where, saved: str | None
+) -> Saved | None:
+    """What was saved of the attempt that somebody comes from."""
+    if saved is None:
+        return None
+    return say_saved(session, service, place, replace(here, attempt_id=saved))
+
+
+def _say_end(
+    request: Request,
+    visitor: Visitor,
+    service: Service,
+    course: str,
+    queue: Queue,
+    saved: str | None,
+    *,
+    at: datetime,
+) -> Response:
+    here = Where(course, queue.published.line.assignment, queue.question, "")
+    with service.database.read() as session:
+        place = enter_as_reviewer(session, visitor, course)
+        waiting = {each.attempt.id for each in queue.waiting_for(place)}
+        holders = [
+            (holder_name(session, each), each.until)
+            for each in list_claims(session, run_id=course, at=at)
+            if each.attempt_id in waiting
+        ]
+        earlier = _earlier(session, service, place, here, saved)
+    return render(
+        request,
+        "review_end.html",
+        visitor=visitor,
+        place=place,
+        queue=queue,
+        rubric=queue.published.rubric(queue.question),
+        own=len(queue.entries) - queue.done - len(waiting),
+        holders=holders,
+        saved=earlier,
+    )
+
+
+@router.get(_ATTEMPT)
+async def show_attempt_to_review(
+    request: Request,
+    where: WhereDep,
+    visitor: VisitorDep,
+    service: ServiceDep,
+    at: ReceivedAt,
+    saved: From = None,
+) -> Response:
+    """An attempt on the desk; whoever opens it holds it."""
+
+    def look() -> tuple[Sheet, Saved | None]:
+        with service.database.read() as session:
+            sheet = load_sheet(session, service, visitor, where, at=at)
+            return sheet, _earlier(session, service, sheet.place, where, saved)
+
+    sheet, earlier = await run_in_threadpool(look)
+    held, name = await _hold(service, visitor, where, at=at)
+    return _sheet_page(request, visitor, sheet, held, name, saved=earlier)
+
+
+@router.post(_ATTEMPT)
+async def save_review(
+    request: Request,
+    where: WhereDep,
+    visitor: VisitorDep,
+    form: FormDep,
+    service: ServiceDep,
+    at: ReceivedAt,
+) -> Response:
+    """Save a review and go on to the next; what cannot be saved stays in the form."""
+
+    def save(session: Session) -> None:
+        place, _ = find_place(session, service, visitor, where)
+        parts = load_parts(session, service.desk, place, where.attempt_id)
+        decisions = read_decisions(form, parts)
+        save_reviews(
+            session, service.desk, place, attempt_id=where.attempt_id, decisions=decisions, at=at
+        )
+
+    try:
+        await service.writer.run(save)
+    except (MalformedRequest, Outdated, Unavailable) as error:
+        problem = problem_of(error)
+        return await run_in_threadpool(
+            _say_unsaved, request, visitor, service, where, form, problem, at=at
+        )
+    goal = f"{where.queue_path}?{urlencode({'after': where.attempt_id, 'saved': where.attempt_id})}"
+    if wants_part(request):
+        # Only now does the page go on, because only now is it certain.
+        return Response(media_type="text/html", headers={"HX-Redirect": goal})
+    return RedirectResponse(goal, status_code=303)
+
+
+def _say_unsaved(
+    request: Request,
+    visitor: Visitor,
+    service: Service,
+    where: Where,
+    form: dict[str, str],
+    problem: Problem,
+    *,
+    at: datetime,
+) -> Response:
+    """The page with all that was typed, and why it was not saved."""
+    with service.database.read() as session:
+        sheet = load_sheet(session, service, visitor, where, at=at, sent=form)
+        held = find_claim(session, attempt_id=where.attempt_id, at=at)
+        name = holder_name(session, held) if held else ""
+    return _sheet_page(request, visitor, sheet, held, name, problem=problem)
+
+
+@router.post(_ATTEMPT + "/claim")
+async def keep_claim(
+    request: Request,
+    where: WhereDep,
+    visitor: VisitorDep,
+    form: FormDep,
+    service: ServiceDep,
+    at: ReceivedAt,
+) -> Response:
+    """Hold the attempt for some minutes more, or let go of it: a part of the page."""
+    held: ClaimLine | None = None
+    name = ""
+    if form.get("action") == "leave":
+
+        def leave(session: Session) -> None:
+            place = enter_as_reviewer(session, visitor, where.course)
+            release(session, place, attempt_id=where.attempt_id)
+
+        await service.writer.run(leave)
+    else:
+        held, name = await _hold(service, visitor, where, at=at)
+    return render(request, "parts/claim.html", visitor=visitor, where=where, held=held, name=name)
+
+
+async def _hold(
+    service: Service, visitor: Visitor, where: Where, *, at: datetime
+) -> tuple[ClaimLine, str]:
+    """Who holds an attempt from now on, with the name."""
+
+    def hold(session: Session) -> tuple[ClaimLine, str]:
+        place = enter_as_reviewer(session, visitor, where.course)
+        held = claim(session, place, attempt_id=where.attempt_id, at=at)
+        return held, holder_name(session, held)
+
+    return await service.writer.run(hold)
+
+
+def _sheet_page(
+    request: Request,
+    visitor: Visitor,
+    sheet: Sheet,
+    held: ClaimLine | None,
+    name: str,
+    *,
+    saved: Saved | None = None,
+    problem: Problem | None = None,
+) -> Response:
+    return render(
+        request,
+        "parts/review_form.html" if wants_part(request) else "review_attempt.html",
+        status=problem.status if problem else 200,
+        visitor=visitor,
+        sheet=sheet,
+        where=sheet.where,
+        place=sheet.place,
+        held=held,
+        name=name,
+        saved=saved,
+        problem=problem,
+    )

@@ -1,0 +1,1 @@
+"""Pages for staff: home, analytics, integrity, rubrics, the roster."""

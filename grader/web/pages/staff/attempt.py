@@ -1,0 +1,164 @@
+"""An attempt as staff see it: what the engine saw, each verdict in numbers, and its history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, assert_never
+
+import numpy as np
+from fastapi import APIRouter, Request, Response
+
+from grader.domain.roles import Role
+from grader.domain.verdicts import Verdict
+from grader.engine.random.variants import Variant
+from grader.errors import NotFound
+from grader.formula.formula import Formula
+from grader.grading.attempts.find import Found, find_attempt, report_attempt
+from grader.grading.attempts.inspect import Examined, examine, replay_attempt
+from grader.grading.receipts.replay import Replay
+from grader.grading.serialize import judgement_from
+from grader.grading.submissions.uploads import list_files
+from grader.reading.answer import Answer, Choice, ExternalScore, Numbers, Text, Value
+from grader.store.database import Session
+from grader.store.queries.attempts import JudgementLine
+from grader.web.api.attempts import AttemptId
+from grader.web.pages.plots import draw_pictures
+from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render
+from grader.web.service import ReceivedAt, Service, ServiceDep
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A named quantity: rows of numbers, or a single line of text."""
+
+    name: str
+    about: str
+    rows: tuple[tuple[float, ...], ...] = ()
+    text: str = ""
+
+
+@router.post("/attempts/{attempt_id}/replay")
+def replay_stored(
+    request: Request,
+    attempt_id: AttemptId,
+    visitor: VisitorDep,
+    form: FormDep,
+    service: ServiceDep,
+    at: ReceivedAt,
+) -> Response:
+    """Judge an attempt again and show whether the same comes out; nothing is changed."""
+    service.budgets.spend("submit", visitor.caller.id)
+    with service.database.read() as session:
+        found = find_attempt(session, service.desk, visitor.caller, attempt_id=attempt_id)
+        # To its owner the page with this button does not exist.
+        if found.is_own:
+            raise NotFound
+        found.place.need(Role.ASSISTANT)
+        again = replay_attempt(session, service.desk, found)
+        return show_to_staff(
+            request, visitor, service, session, found, at=at, replayed=True, replay=again
+        )
+
+
+def show_to_staff(
+    request: Request,
+    visitor: Visitor,
+    service: Service,
+    session: Session,
+    found: Found,
+    *,
+    at: Any,
+    replayed: bool = False,
+    replay: Replay | None = None,
+) -> Response:
+    """The page of an attempt for staff of its course run."""
+    report = report_attempt(session, service.desk, found, at=at)
+    examined = examine(session, service.desk, found)
+    return render(
+        request,
+        "attempt_staff.html",
+        visitor=visitor,
+        place=found.place,
+        rubric=found.published.rubric(found.attempt.question),
+        title=found.published.form.title,
+        attempt=report,
+        pictures=draw_pictures(session, service, found, report),
+        files=list_files(
+            session, enrolment_id=found.attempt.enrolment_id, answer=found.attempt.answer
+        ),
+        line=found.attempt,
+        examined=examined,
+        drawn=list_drawn(examined.variant) if examined.variant else [],
+        read=list_read(examined.answer) if examined.answer else [],
+        judged=[_judged(each) for each in reversed(examined.judgements)],
+        titles=_titles(examined),
+        is_replayed=replayed,
+        replay=replay,
+        may_override=found.place.role is Role.INSTRUCTOR,
+    )
+
+
+def list_drawn(variant: Variant) -> list[Table]:
+    """All that was drawn, numbers and indices first."""
+    indices = [
+        Table(name, "index, from 0", text=str(index)) for name, index in variant.indices.items()
+    ]
+    arrays = [_table(name, value) for name, value in variant.values.items()]
+    return [*indices, *sorted(arrays, key=lambda each: bool(each.rows))]
+
+
+def list_read(answer: Answer) -> list[Table]:
+    """An answer field by field, as it was read."""
+    return [_read(name, value) for name, value in answer.values.items()]
+
+
+def _read(name: str, value: Value) -> Table:
+    match value:
+        case Numbers():
+            return _table(name, value.array, f"numbers, {value.format}")
+        case Formula():
+            large = f", {', '.join(value.large)} taken as large" if value.large else ""
+            return Table(name, f"formula for {value.shape.describe()}{large}", text=value.text)
+        case Choice():
+            return Table(name, "choice", text=", ".join(sorted(value.options)))
+        case Text():
+            return Table(name, f"text, {len(value.text):,} characters", text=value.text)
+        case ExternalScore():
+            return Table(name, "points from outside", text=f"{value.points:f}")
+        case _:
+            assert_never(value)
+
+
+def _table(name: str, value: Any, about: str = "") -> Table:
+    array = np.asarray(value, dtype=float)
+    size = " × ".join(str(each) for each in array.shape)
+    told = ", ".join(each for each in (about, size) if each)
+    if array.ndim == 0:
+        return Table(name, told or "number", text=f"{float(array):.12g}")
+    rows = array.reshape(-1, array.shape[-1]).tolist()
+    return Table(name, told, tuple(tuple(row) for row in rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A judgement with its verdicts."""
+
+    line: JudgementLine
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def automatic(self) -> Decimal:
+        """What could be earned without a person."""
+        return self.line.possible - self.line.pending
+
+
+def _judged(line: JudgementLine) -> Judged:
+    return Judged(line, judgement_from(line).verdicts)
+
+
+def _titles(examined: Examined) -> dict[str, str]:
+    rubric = examined.rubric
+    return {each.id: each.title for each in rubric.question.criteria} if rubric else {}

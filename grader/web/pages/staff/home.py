@@ -1,0 +1,56 @@
+"""Where staff arrive: what needs them in a course today."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+
+from grader.accounts.callers import enter, enter_as
+from grader.domain.roles import Role
+from grader.grading.analytics.staff_home import DUE_WITHIN, STUCK_AFTER, find_dubious, look_at_today
+from grader.web.auth import CourseId
+from grader.web.pages.rendering import PageRoute, VisitorDep, render
+from grader.web.pages.staff import figures
+from grader.web.service import ReceivedAt, ServiceDep
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+@router.get("/courses/{course}")
+def show_today(
+    request: Request, course: CourseId, visitor: VisitorDep, service: ServiceDep, at: ReceivedAt
+) -> Response:
+    """What needs the staff of a course now; students have their own page."""
+    with service.database.read() as session:
+        place = enter(session, visitor.caller, run_id=course)
+        if not place.is_staff:
+            return RedirectResponse("/", status_code=303)
+        today = look_at_today(session, service.desk, place, at=at)
+    return render(
+        request,
+        "today.html",
+        visitor=visitor,
+        place=place,
+        figure=figures,
+        today=today,
+        stuck_after=STUCK_AFTER,
+        due_within_hours=int(DUE_WITHIN.total_seconds() // 3600),
+    )
+
+
+@router.get("/courses/{course}/today/questions")
+def show_dubious_questions(
+    request: Request, course: CourseId, visitor: VisitorDep, service: ServiceDep, at: ReceivedAt
+) -> Response:
+    """Dubious questions, which take seconds to find where there are many attempts."""
+    with service.database.read() as session:
+        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        dubious = find_dubious(session, service.desk, place, at=at)
+    return render(
+        request,
+        "today_questions.html",
+        visitor=visitor,
+        place=place,
+        figure=figures,
+        dubious=dubious,
+    )

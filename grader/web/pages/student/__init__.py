@@ -1,0 +1,1 @@
+"""Pages for students: their work, a question, an answer being written, attempts."""
