@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import typer
 
-from bench.engine import bench
+from bench.engine import run_benchmarks
 
-typer.run(bench)
+typer.run(run_benchmarks)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from grader.cli.check_runs import run_checks
-from grader.cli.options import JsonOption, console, print_json
+from grader.cli.console import JsonOption, console, print_json
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge
 from grader.engine.random.streams import DEVELOPMENT_KEYS
@@ -27,7 +27,7 @@ from grader.formula.formula import read_formula
 from grader.reading.answer import read_answer
 from grader.reading.fields import ArrayField
 from grader.reading.formulas import evaluate_formula
-from grader.rubric.catalog import Rubric, load_rubric_text, shipped_folder
+from grader.rubric.catalog import Rubric, get_shipped_folder, read_rubric
 
 Array = NDArray[Any]
 
@@ -38,7 +38,7 @@ _CLASSES = (2_000, 10_000)
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class BenchmarkResult:
     """One line of the table: what was measured and how much was promised at most."""
 
     what: str
@@ -52,7 +52,7 @@ class Figure:
         return self.measured <= self.promised
 
 
-def bench(
+def run_benchmarks(
     turns: Annotated[int, typer.Option(min=3, help="How often everything is measured.")] = 200,
     check: Annotated[
         bool, typer.Option(help="Also time `grader check` of all shipped rubrics.")
@@ -66,57 +66,63 @@ def bench(
 
     Exit code 0: all promises are kept. 1: one is not.
     """
-    figures = measure_all(turns=turns, check=check)
+    figures = _measure_engine(turns=turns, check=check)
     if pages:
         figures += measure_pages(turns=max(3, turns // 4), tell=not as_json)
     if as_json:
-        print_json([_as_data(figure) for figure in figures])
+        print_json([_to_json(figure) for figure in figures])
     else:
-        _print(figures)
+        _print_results(figures)
     if not all(figure.is_kept for figure in figures):
         raise typer.Exit(1)
 
 
-def measure_all(*, turns: int, check: bool) -> list[Figure]:
+def _measure_engine(*, turns: int, check: bool) -> list[BenchmarkResult]:
     """All figures, the quick ones first."""
     figures = []
     for keys, size, promised in ((8, 16, 2.2), (16, 64, 1.5)):
-        rubric = _rubric(keys, size)
-        single, kernel = _judging(rubric, turns)
+        rubric = _load_rubric(keys, size)
+        single, kernel = _time_judging(rubric, turns)
         label = f"{keys} keys x {size}"
         figures.append(
-            Figure(f"judging one answer / bare kernel, {label}", single / kernel, promised, "x")
+            BenchmarkResult(
+                f"judging one answer / bare kernel, {label}", single / kernel, promised, "x"
+            )
         )
-        batch = _batch(rubric, max(3, turns // 40)) / _STUDENTS
+        batch = _time_batch(rubric, max(3, turns // 40)) / _STUDENTS
         figures.append(
-            Figure(
+            BenchmarkResult(
                 f"one of {_STUDENTS} answers in a batch / alone, {label}", batch / single, 0.5, "x"
             )
         )
-    figures.append(Figure("a formula read and evaluated", 1e3 * _formula(turns), 1.0, "ms"))
-    figures.append(_noise_memory())
+    figures.append(
+        BenchmarkResult("a formula read and evaluated", 1e3 * _time_formula(turns), 1.0, "ms")
+    )
+    figures.append(_measure_noise_memory())
     if check:
         started = time.perf_counter()
-        list(run_checks(shipped_folder(), variants=50))
+        list(run_checks(get_shipped_folder(), variants=50))
         seconds = time.perf_counter() - started
-        figures.append(Figure("check of all rubrics, 50 variants", seconds, 60.0, "s"))
+        figures.append(BenchmarkResult("check of all rubrics, 50 variants", seconds, 60.0, "s"))
     return figures
 
 
-def measure_pages(*, turns: int, tell: bool, sizes: Sequence[int] = _CLASSES) -> list[Figure]:
+def measure_pages(
+    *, turns: int, tell: bool, sizes: Sequence[int] = _CLASSES
+) -> list[BenchmarkResult]:
     """How long the page of all grades takes, beside its statements; with `tell`, their plans."""
     # The service is imported only here: all else works without it.
-    from bench.pages import GRADES, ORDERS, QUESTIONS, open_hall
+    from bench.pages import GRADES, ORDERS, QUESTIONS, open_bench_service
 
     figures = []
     for students in sizes:
         label = f"{students} students x {QUESTIONS}"
-        with open_hall(students=students) as hall:
+        with open_bench_service(students=students) as hall:
             for order, query in ORDERS.items():
                 measured = hall.measure(GRADES + query, turns=turns)
                 what = f"grades by {order}, {label}"
-                figures.append(Figure(what, 1e3 * measured.page, 1000.0, "ms"))
-                figures.append(Figure(f"{what} / its SQL", measured.ratio, 3.0, "x"))
+                figures.append(BenchmarkResult(what, 1e3 * measured.page, 1000.0, "ms"))
+                figures.append(BenchmarkResult(f"{what} / its SQL", measured.ratio, 3.0, "x"))
                 if tell:
                     _print_plans(what, hall.plans(GRADES + query))
     return figures
@@ -130,7 +136,7 @@ def _print_plans(what: str, plans: dict[str, list[str]]) -> None:
     console.print()
 
 
-def _fastest(*contestants: Callable[[], object], turns: int) -> list[float]:
+def _time_fastest(*contestants: Callable[[], object], turns: int) -> list[float]:
     """The fastest turn of each, taken in turns so that a slow moment hits all alike."""
     best = [float("inf")] * len(contestants)
     for _ in range(turns):
@@ -141,13 +147,13 @@ def _fastest(*contestants: Callable[[], object], turns: int) -> list[float]:
     return best
 
 
-def _rubric(keys: int, size: int) -> Rubric:
+def _load_rubric(keys: int, size: int) -> Rubric:
     """The shipped question on noisy keys, at another size."""
     assignment, question = _QUESTION
-    path = shipped_folder() / assignment / f"{question}.yaml"
+    path = get_shipped_folder() / assignment / f"{question}.yaml"
     text = path.read_text(encoding="utf-8")
     text = text.replace("\n  n: 8\n", f"\n  n: {keys}\n").replace("\n  d: 16\n", f"\n  d: {size}\n")
-    return load_rubric_text(text, path=Path(path.name), assignment=assignment, earlier={})
+    return read_rubric(text, path=Path(path.name), assignment=assignment, earlier={})
 
 
 def _model_answer(variant: Variant) -> dict[str, list[float]]:
@@ -156,7 +162,7 @@ def _model_answer(variant: Variant) -> dict[str, list[float]]:
     return {"q": query.tolist()}
 
 
-def _judging(rubric: Rubric, turns: int) -> tuple[float, float]:
+def _time_judging(rubric: Rubric, turns: int) -> tuple[float, float]:
     """Seconds to read and judge one numeric answer, and seconds of the bare kernel."""
     judge = Judge(rubric.question, DEVELOPMENT_KEYS)
     variant = judge.variant("bench")
@@ -170,12 +176,12 @@ def _judging(rubric: Rubric, turns: int) -> tuple[float, float]:
     keys, size = variant.values["mu"].shape
     noise = judge.ground.source(0, 2000).normals("k", (keys, size))
     built = variant.values["mu"] + 1e-6 * noise.swapaxes(0, 1)
-    kernel = _kernel(np.ascontiguousarray(built), variant.values["v"], np.array(sent["q"]))
-    single, bare = _fastest(whole, kernel, turns=turns)
+    kernel = _make_kernel(np.ascontiguousarray(built), variant.values["v"], np.array(sent["q"]))
+    single, bare = _time_fastest(whole, kernel, turns=turns)
     return single, bare
 
 
-def _kernel(keys: Array, values: Array, query: Array) -> Callable[[], Array]:
+def _make_kernel(keys: Array, values: Array, query: Array) -> Callable[[], Array]:
     """One matrix product, softmax, one matrix product: what cannot be left out."""
     sets, count, size = keys.shape
     flat = keys.reshape(sets * count, size)
@@ -190,7 +196,7 @@ def _kernel(keys: Array, values: Array, query: Array) -> Callable[[], Array]:
     return run
 
 
-def _batch(rubric: Rubric, turns: int) -> float:
+def _time_batch(rubric: Rubric, turns: int) -> float:
     """Seconds to read and judge the answers of many students, each on its own variant."""
     judge = Judge(rubric.question, DEVELOPMENT_KEYS)
     variants = [judge.variant(f"student-{number}") for number in range(_STUDENTS)]
@@ -205,12 +211,12 @@ def _batch(rubric: Rubric, turns: int) -> float:
             ]
         )
 
-    return _fastest(whole, turns=turns)[0]
+    return _time_fastest(whole, turns=turns)[0]
 
 
-def _formula(turns: int) -> float:
+def _time_formula(turns: int) -> float:
     """Seconds to read a formula and evaluate it once."""
-    rubric = _rubric(8, 16)
+    rubric = _load_rubric(8, 16)
     (field, *_) = rubric.question.fields
     assert isinstance(field, ArrayField), "the first field is the query"
     drawn = stack_variants([Judge(rubric.question, DEVELOPMENT_KEYS).variant("bench")])
@@ -220,12 +226,12 @@ def _formula(turns: int) -> float:
     def whole() -> None:
         evaluate_formula(read_formula(text, scope, named="q"), drawn, large=1.0)
 
-    return _fastest(whole, turns=turns)[0]
+    return _time_fastest(whole, turns=turns)[0]
 
 
-def _noise_memory() -> Figure:
+def _measure_noise_memory() -> BenchmarkResult:
     """Noise kept after many students were judged, beside the bound."""
-    rubric = _rubric(8, 16)
+    rubric = _load_rubric(8, 16)
     judge = Judge(rubric.question, DEVELOPMENT_KEYS)
     for number in range(20):
         variant = judge.variant(f"student-{number}")
@@ -234,7 +240,7 @@ def _noise_memory() -> Figure:
         )
         judge.judge([Submission(variant, answer)])
     mebi = 1024 * 1024
-    return Figure(
+    return BenchmarkResult(
         "noise kept for 20 students",
         judge.bank.kept_bytes / mebi,
         judge.bank.most_bytes / mebi,
@@ -242,7 +248,7 @@ def _noise_memory() -> Figure:
     )
 
 
-def _print(figures: list[Figure]) -> None:
+def _print_results(figures: list[BenchmarkResult]) -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column("what")
     table.add_column("measured", justify="right")
@@ -259,7 +265,7 @@ def _print(figures: list[Figure]) -> None:
     console.print(table)
 
 
-def _as_data(figure: Figure) -> dict[str, object]:
+def _to_json(figure: BenchmarkResult) -> dict[str, object]:
     return {
         "what": figure.what,
         "measured": round(figure.measured, 4),

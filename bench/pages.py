@@ -20,24 +20,24 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from bench.recording import Statement, explain, recording, run_again
+from bench.statements import Statement, explain_statement, record_statements, run_statements
 from grader.accounts.courses import make_run
 from grader.accounts.sign_in import open_session
-from grader.cli.server import open_desk
+from grader.cli.server import open_grading_context
 from grader.domain.roles import Role
-from grader.grading.context import Desk
+from grader.grading.context import GradingContext
 from grader.grading.publishing.publish import publish
-from grader.rubric.catalog import Assignment, read_assignment, shipped_folder
+from grader.rubric.catalog import CompiledAssignment, get_shipped_folder, read_assignment
 from grader.store.database import Database, open_database
-from grader.store.ids import new_id
-from grader.store.migrations import upgrade
+from grader.store.ids import make_id
+from grader.store.migrations import migrate_up
 from grader.store.queries.courses import EnrolmentLine, add_enrolments
 from grader.store.queries.grades import GradeLine, put_grades
 from grader.store.queries.people import PersonLine, add_people, add_person
 from grader.store.writer import Writer
 from grader.web.app import make_app
 from grader.web.auth import SESSION_COOKIE
-from grader.web.http.rate_limits import Budgets, Rule
+from grader.web.http.rate_limits import RateLimit, RateLimiter
 from grader.web.ops.logs import open_logs
 from grader.web.ops.metrics import open_metrics
 from grader.web.service import Service
@@ -48,11 +48,11 @@ GRADES = f"/courses/{RUN}/assignments/{ASSIGNMENT}/grades"
 #: The orders whose plans are looked at.
 ORDERS = {"login": "", "total": "?sort=-total", "question": "?sort=-question:q1"}
 _AT = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
-_AT_ONCE = 400
+_BATCH_SIZE = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class PageTiming:
     """The fastest of many turns, in seconds, and how much was read."""
 
     page: float
@@ -67,7 +67,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Hall:
+class BenchService:
     """A service with a large course, and somebody who may see its grades."""
 
     database: Database
@@ -79,27 +79,27 @@ class Hall:
         return asyncio.run(self._get(address))
 
     async def _get(self, address: str) -> str:
-        return await _call(self.app, address, {"cookie": f"{SESSION_COOKIE}={self.secret}"})
+        return await _call_app(self.app, address, {"cookie": f"{SESSION_COOKIE}={self.secret}"})
 
     def statements(self, address: str) -> list[Statement]:
         """What a page asks of the database."""
-        with recording(self.database) as kept:
+        with record_statements(self.database) as kept:
             self.get(address)
         return list(kept)
 
     def plans(self, address: str) -> dict[str, list[str]]:
         """How the database finds the students and the grades of a page, by statement."""
         wanted = [each for each in self.statements(address) if _is_of_table(each)]
-        return {each.sql: explain(self.database, each) for each in wanted}
+        return {each.sql: explain_statement(self.database, each) for each in wanted}
 
-    def measure(self, address: str, *, turns: int) -> Measured:
+    def measure(self, address: str, *, turns: int) -> PageTiming:
         """Time a page and its statements, in turns, so that a slow moment hits both alike."""
         return asyncio.run(self._measure(address, turns))
 
-    async def _measure(self, address: str, turns: int) -> Measured:
+    async def _measure(self, address: str, turns: int) -> PageTiming:
         # What is compiled once and kept is no part of a page.
         await self._get(address)
-        with recording(self.database) as kept:
+        with record_statements(self.database) as kept:
             text = await self._get(address)
         statements = list(kept)
         page, bare, rows = float("inf"), float("inf"), 0
@@ -108,9 +108,9 @@ class Hall:
             await self._get(address)
             page = min(page, time.perf_counter() - started)
             started = time.perf_counter()
-            rows = run_again(self.database, statements)
+            rows = run_statements(self.database, statements)
             bare = min(bare, time.perf_counter() - started)
-        return Measured(page, bare, rows, len(text))
+        return PageTiming(page, bare, rows, len(text))
 
 
 def _is_of_table(statement: Statement) -> bool:
@@ -119,7 +119,7 @@ def _is_of_table(statement: Statement) -> bool:
     return ("people.name" in sql and "LIMIT" in sql) or "grades.late_days" in sql
 
 
-async def _call(app: FastAPI, address: str, headers: dict[str, str]) -> str:
+async def _call_app(app: FastAPI, address: str, headers: dict[str, str]) -> str:
     """Ask the app itself, without a server between."""
     path, _, query = address.partition("?")
     scope: dict[str, Any] = {
@@ -151,19 +151,21 @@ async def _call(app: FastAPI, address: str, headers: dict[str, str]) -> str:
 
 
 @contextmanager
-def open_hall(*, students: int, questions: int = QUESTIONS) -> Iterator[Hall]:
+def open_bench_service(*, students: int, questions: int = QUESTIONS) -> Iterator[BenchService]:
     """A service with so many students, of whom nearly all have grades for all questions."""
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder) / 'bench.sqlite'}"
         database = open_database(url)
-        upgrade(url)
-        yield fill_hall(database, students=students, questions=questions)
+        migrate_up(url)
+        yield fill_bench_service(database, students=students, questions=questions)
         database.close()
 
 
-def fill_hall(database: Database, *, students: int, questions: int = QUESTIONS) -> Hall:
+def fill_bench_service(
+    database: Database, *, students: int, questions: int = QUESTIONS
+) -> BenchService:
     """The same on a database that is there already, with nothing in it."""
-    desk = open_desk(database)
+    desk = open_grading_context(database)
     with database.write() as session:
         run = make_run(
             session, course_id=RUN, run_id=RUN, title="A large course", time_zone="UTC",
@@ -174,17 +176,17 @@ def fill_hall(database: Database, *, students: int, questions: int = QUESTIONS) 
             due_at=None, note="", at=_AT, by="bench",
         )  # fmt: skip
         teacher = add_person(session, login="teacher", name="T", email=None, at=_AT)
-        teaches = EnrolmentLine(new_id("enr"), RUN, teacher.id, Role.INSTRUCTOR, "")
+        teaches = EnrolmentLine(make_id("enr"), RUN, teacher.id, Role.INSTRUCTOR, "")
         add_enrolments(session, [teaches], at=_AT)
         secret = open_session(session, person_id=teacher.id, at=_AT).secret
-    for start in range(0, students, _AT_ONCE):
-        _add_students(database, range(start, min(start + _AT_ONCE, students)), questions)
-    return Hall(database, make_app(_make_service(database, desk)), secret)
+    for start in range(0, students, _BATCH_SIZE):
+        _add_students(database, range(start, min(start + _BATCH_SIZE, students)), questions)
+    return BenchService(database, make_app(_make_service(database, desk)), secret)
 
 
-def _make_assignment(questions: int) -> Assignment:
+def _make_assignment(questions: int) -> CompiledAssignment:
     """A shipped question under many names."""
-    text = (shipped_folder() / "attention-exploration" / "3b.yaml").read_text(encoding="utf-8")
+    text = (get_shipped_folder() / "attention-exploration" / "3b.yaml").read_text(encoding="utf-8")
     names = [f"q{number}" for number in range(1, questions + 1)]
     form = f"id: {ASSIGNMENT}\ntitle: A wide assignment\nquestions: [{', '.join(names)}]\n"
     texts = {each: re.sub(r"(?m)^id: .*$", f"id: {each}", text) for each in names}
@@ -193,16 +195,16 @@ def _make_assignment(questions: int) -> Assignment:
 
 def _add_students(database: Database, numbers: range, questions: int) -> None:
     people = [
-        PersonLine(new_id("per"), f"s{each:05}", f"Student Number {each}", None, False)
+        PersonLine(make_id("per"), f"s{each:05}", f"Student Number {each}", None, False)
         for each in numbers
     ]
     places = [
-        EnrolmentLine(new_id("enr"), RUN, each.id, Role.STUDENT, "ABCD"[number % 4])
+        EnrolmentLine(make_id("enr"), RUN, each.id, Role.STUDENT, "ABCD"[number % 4])
         for number, each in enumerate(people)
     ]
     # Every hundredth has sent nothing yet.
     grades = [
-        _grade(place, number, question)
+        _make_grade(place, number, question)
         for number, place in zip(numbers, places, strict=True)
         if number % 100 != 99
         for question in range(1, questions + 1)
@@ -213,7 +215,7 @@ def _add_students(database: Database, numbers: range, questions: int) -> None:
         put_grades(session, grades)
 
 
-def _grade(place: EnrolmentLine, number: int, question: int) -> GradeLine:
+def _make_grade(place: EnrolmentLine, number: int, question: int) -> GradeLine:
     """A grade that depends on nothing but numbers, so that every run measures the same."""
     chance = (number * 7919 + question * 104729) % 101
     return GradeLine(
@@ -234,14 +236,14 @@ def _grade(place: EnrolmentLine, number: int, question: int) -> GradeLine:
     )
 
 
-def _make_service(database: Database, desk: Desk) -> Service:
-    plenty = Rule(per_minute=60_000_000, burst=1_000_000)
+def _make_service(database: Database, desk: GradingContext) -> Service:
+    plenty = RateLimit(per_minute=60_000_000, burst=1_000_000)
     return Service(
         database=database,
         writer=Writer(database),
         desk=desk,
         clock=lambda: _AT,
-        budgets=Budgets(dict.fromkeys(("read", "submit", "sign_in"), plenty), time.monotonic),
+        budgets=RateLimiter(dict.fromkeys(("read", "submit", "sign_in"), plenty), time.monotonic),
         logs=open_logs(io.StringIO(), pretty=False),
         metrics=open_metrics(),
         base_url="http://127.0.0.1",

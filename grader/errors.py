@@ -56,7 +56,7 @@ class AuthorError(KeysetError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileLocation:
     """A position in a text file; lines and columns count from one."""
 
     file: str
@@ -70,7 +70,7 @@ class Place:
 class RubricError(AuthorError):
     """One mistake in a rubric file, with its place and the field it is in."""
 
-    def __init__(self, message: str, *, place: Place, field: str = "") -> None:
+    def __init__(self, message: str, *, place: FileLocation, field: str = "") -> None:
         self.message = message
         self.place = place
         self.field = field
@@ -183,7 +183,7 @@ class RequestError(KeysetError):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ErrorDetail:
     """One place of a request that cannot be taken, as a JSON pointer, with what would be right."""
 
     pointer: str
@@ -201,7 +201,7 @@ class MalformedRequest(RequestError):
     MOST = 50
 
     def __init__(
-        self, message: str, *, code: str, faults: tuple[Fault, ...] = (), hint: str = ""
+        self, message: str, *, code: str, faults: tuple[ErrorDetail, ...] = (), hint: str = ""
     ) -> None:
         self.faults = faults[: self.MOST]
         super().__init__(message, code=code, hint=hint)
@@ -247,19 +247,19 @@ class NotFound(RequestError):
         super().__init__(what)
 
 
-class Refused(RequestError):
+class RequestRefused(RequestError):
     """A request that is well said and cannot be done as things stand; nothing was changed."""
 
     code = "refused"
 
 
-class ReusedKey(RequestError):
+class ReusedIdempotencyKey(RequestError):
     """The Idempotency-Key was sent before, with another request."""
 
     code = "idempotency_key.reused"
 
 
-class Outdated(RequestError):
+class OutdatedVersion(RequestError):
     """What is to be changed was changed by somebody else in the meantime."""
 
     code = "version.outdated"
@@ -269,7 +269,7 @@ class Outdated(RequestError):
         super().__init__(message)
 
 
-class Unconditional(RequestError):
+class MissingVersion(RequestError):
     """A change that must name the version it changes."""
 
     code = "version.missing"

@@ -63,7 +63,7 @@ def empty_url(backend: str, folder: Path) -> Iterator[str]:
 def _sqlite_template() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "template.sqlite3")
-        migrations.upgrade(f"sqlite:///{path}")
+        migrations.migrate_up(f"sqlite:///{path}")
         return path.read_bytes()
 
 
@@ -84,7 +84,7 @@ def _ensure_template(server: Path) -> str:
         if not (server / "template-ready").exists():
             _administer(server, "DROP DATABASE IF EXISTS {}", _TEMPLATE)
             _administer(server, "CREATE DATABASE {} TEMPLATE template0", _TEMPLATE)
-            migrations.upgrade(postgresql.address(server, _TEMPLATE))
+            migrations.migrate_up(postgresql.address(server, _TEMPLATE))
             (server / "template-ready").touch()
     return _TEMPLATE
 

@@ -22,25 +22,25 @@ from typing import Any
 from fastapi.testclient import TestClient
 from httpx2 import Response
 
-from grader.accounts.callers import Caller, enter
+from grader.accounts.callers import Caller, get_membership
 from grader.accounts.courses import make_run
 from grader.accounts.people import make_person
 from grader.accounts.rosters import enrol
 from grader.accounts.sign_in import make_sign_in_link
 from grader.accounts.tokens import NewToken, make_personal_token, make_service_token
 from grader.domain.roles import ALL_SCOPES, Role, Scope
-from grader.grading.context import Desk
+from grader.grading.context import GradingContext
 from grader.grading.publishing.publish import publish
 from grader.grading.signing import SigningKey
 from grader.grading.submissions.uploads import upload
-from grader.rubric.catalog import Assignment
+from grader.rubric.catalog import CompiledAssignment
 from grader.store.database import Database, Session
+from grader.store.queries.audit import add_signing_key
 from grader.store.queries.courses import RunLine, get_member, get_run
 from grader.store.queries.people import PersonLine, get_person
-from grader.store.queries.signing_keys import add_signing_key
 from grader.store.writer import Writer
 from grader.web.app import make_app
-from grader.web.http.rate_limits import Budgets, Rule
+from grader.web.http.rate_limits import RateLimit, RateLimiter
 from grader.web.ops.logs import open_logs
 from grader.web.ops.metrics import open_metrics
 from grader.web.service import Service
@@ -67,7 +67,7 @@ MEMBERS = {
 }
 OPERATOR = "olga"
 PUBLISHED = {"one": (EXPLORATION, SINGLE_HEAD), "two": (EXPLORATION, TRANSFORMERS)}
-PLENTY = Rule(per_minute=60_000_000, burst=1_000_000)
+PLENTY = RateLimit(per_minute=60_000_000, burst=1_000_000)
 
 
 @dataclass(slots=True)
@@ -198,7 +198,9 @@ class World:
         """A token of a service of a course run, known as `name` from now on."""
         operator = self.people[OPERATOR]
         with self.database.write() as session:
-            place = enter(session, Caller(operator.id, ALL_SCOPES, operator), run_id=course)
+            place = get_membership(
+                session, Caller(operator.id, ALL_SCOPES, operator), run_id=course
+            )
             token = make_service_token(
                 session, place, label=name, scopes=scopes, days=300, at=self.clock()
             )
@@ -207,7 +209,7 @@ class World:
 
     def publish(
         self,
-        assignment: Assignment,
+        assignment: CompiledAssignment,
         course: str = "one",
         *,
         due_at: datetime | None = DUE,
@@ -230,7 +232,7 @@ class World:
         """The id of a PDF that somebody has uploaded."""
         person = self.people[login]
         with self.database.write() as session:
-            place = enter(session, Caller(person.id, ALL_SCOPES, person), run_id=course)
+            place = get_membership(session, Caller(person.id, ALL_SCOPES, person), run_id=course)
             return upload(session, place, name="a b.pdf", content=content, at=self.clock()).id
 
     def link(self, login: str, *, lasts: timedelta = timedelta(days=7)) -> str:
@@ -256,7 +258,7 @@ def make_service(
     *,
     clock: Clock | None = None,
     base_url: str = BASE,
-    rules: Mapping[str, Rule] | None = None,
+    rules: Mapping[str, RateLimit] | None = None,
     published: Mapping[str, Iterable[str]] = PUBLISHED,
 ) -> Iterator[World]:
     """A service with both course runs on a fresh database, which is closed afterwards.
@@ -271,9 +273,9 @@ def make_service(
     service = Service(
         database=database,
         writer=Writer(database, observe_group=metrics.writer_group_size.observe),
-        desk=Desk(key),
+        desk=GradingContext(key),
         clock=clock,
-        budgets=Budgets(
+        budgets=RateLimiter(
             dict.fromkeys(("read", "submit", "sign_in"), PLENTY) | dict(rules or {}),
             time.monotonic,
         ),

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import TableClause, insert, select
 
 from grader.store.database import Database
-from grader.store.tables import Table
+from grader.store.tables import Base
 
 #: All rows of the tables that have any, those first that others refer to.
 Rows = list[tuple[TableClause, list[dict[str, Any]]]]
@@ -18,7 +18,7 @@ def take_rows(database: Database) -> Rows:
     with database.read() as session:
         found = [
             (table, [dict(row) for row in session.execute(select(table)).mappings()])
-            for table in Table.metadata.sorted_tables
+            for table in Base.metadata.sorted_tables
         ]
     return [(table, rows) for table, rows in found if rows]
 

@@ -11,7 +11,7 @@ from grader.engine.random.noise import NoiseBank
 from grader.engine.random.streams import DEVELOPMENT_KEYS
 from grader.engine.random.variants import Variant, stack_variants
 from grader.reading.answer import read_answer
-from grader.rubric.catalog import Catalog, Rubric, load_catalog, shipped_folder
+from grader.rubric.catalog import Catalog, Rubric, get_shipped_folder, load_catalog
 
 BANK = NoiseBank()
 
@@ -19,7 +19,7 @@ BANK = NoiseBank()
 @cache
 def shipped() -> Catalog:
     """The shipped rubrics."""
-    return load_catalog(shipped_folder())
+    return load_catalog(get_shipped_folder())
 
 
 @cache

@@ -22,11 +22,11 @@ import httpx2
 
 from grader.accounts.courses import make_run
 from grader.accounts.tokens import make_personal_token
-from grader.cli.server import open_desk
+from grader.cli.server import open_grading_context
 from grader.domain.roles import STUDENT_SCOPES, Role
 from grader.grading.publishing.publish import publish
 from grader.store.database import open_database
-from grader.store.ids import new_id
+from grader.store.ids import make_id
 from grader.store.queries.courses import EnrolmentLine, add_enrolments
 from grader.store.queries.people import add_person
 from tests.support import shipped
@@ -39,7 +39,7 @@ PATH = "/api/v1/courses/one/assignments/attention-exploration/questions/3b/attem
 def fill(url: str) -> list[str]:
     """A course run with students; returns their tokens."""
     database, now = open_database(url), datetime.now(UTC)
-    desk = open_desk(database)
+    desk = open_grading_context(database)
     tokens = []
     with database.write() as session:
         run = make_run(
@@ -51,7 +51,7 @@ def fill(url: str) -> list[str]:
         )  # fmt: skip
         for number in range(STUDENTS):
             person = add_person(session, login=f"s{number}", name="S", email=None, at=now)
-            line = EnrolmentLine(new_id("enr"), run.id, person.id, Role.STUDENT, "")
+            line = EnrolmentLine(make_id("enr"), run.id, person.id, Role.STUDENT, "")
             add_enrolments(session, [line], at=now)
             token = make_personal_token(
                 session, person, label="t", scopes=STUDENT_SCOPES, days=1, at=now, by="test"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from grader.domain.verdicts import Outcome, Reason
-from grader.engine.question import Measured, Predicted
-from grader.engine.random.keysets import Source
+from grader.engine.question import MeasuredCriterion, PredictedCriterion
+from grader.engine.random.keysets import NoiseSource
 from grader.engine.sample.observe import observe
 from grader.errors import AnswerRefused
 from grader.formula.formula import read_tree
@@ -158,7 +158,7 @@ def test_point_4_nearly_all_that_stays_is_near_the_average() -> None:
     calm = {"share_near_average": 0.99, "variance_1": 0, "variance_2": 0, "left_out_share": 0.0786}
     submission = submit(CALM, calm, uses={"q1": "100 mu_a", "q2": "100 mu_b"})
     node = read_tree("share(distance(c, (v_a + v_b) / 2) <= 0.05 D)", rubric_of(CALM).scope)
-    source = Source(judge.bank, judge.ground.key, "grading", 0, 8000)
+    source = NoiseSource(judge.bank, judge.ground.key, "grading", 0, 8000)
     seen = observe(judge.question, judge.environment(submission), [node], source)
 
     assert seen.values[0][0, 0] >= 0.985
@@ -248,7 +248,7 @@ def test_point_7_no_wrong_belief_earns_all_points(size: float, belief: dict[str,
 def test_point_7_the_gap_makes_the_weight_exactly_99_percent(question: str) -> None:
     rubric = rubric_of(question)
     keys = int(rubric.scope.constants["n"])
-    gap = next(each for each in rubric.question.criteria if isinstance(each, Predicted))
+    gap = next(each for each in rubric.question.criteria if isinstance(each, PredictedCriterion))
 
     scores = np.zeros(keys)
     scores[2] = math.log(99 * (keys - 1))
@@ -364,7 +364,7 @@ def test_point_10_every_variant_of_a_copying_part_has_an_answer(question: str, i
 @pytest.mark.parametrize("rubric", list(shipped().rubrics()), ids=lambda rubric: rubric.id)
 def test_point_11_a_share_is_asked_for_exactly_where_key_sets_are_drawn(rubric: Any) -> None:
     for criterion in rubric.question.criteria:
-        if isinstance(criterion, Measured):
+        if isinstance(criterion, MeasuredCriterion):
             for level in criterion.levels:
                 assert (level.share is not None) == (rubric.question.key_sets is not None)
 
@@ -419,11 +419,11 @@ def test_point_12_a_huge_earlier_answer_can_be_used() -> None:
 
 
 def test_point_12_the_given_numbers_are_served_in_full() -> None:
-    from grader.feedback.given import given_values
+    from grader.feedback.given import build_given_values
 
     rubric = rubric_of(NOISY)
     variant = judge_of(NOISY).variant("ada")
-    given = given_values(rubric.scope, variant, rubric.form.given)
+    given = build_given_values(rubric.scope, variant, rubric.form.given)
 
     assert (np.array(given["mu"]) == variant.values["mu"]).all()
 

@@ -25,15 +25,15 @@ from sqlalchemy.types import TypeDecorator
 
 from grader.store.database import open_database
 from grader.store.migrations import (
-    configure,
-    is_ours,
+    build_alembic_config,
+    get_migrations_folder,
+    is_own_object,
     list_revisions,
-    migrations_folder,
-    upgrade,
+    migrate_up,
 )
-from grader.store.tables import Table
+from grader.store.tables import Base
 
-VERSIONS = migrations_folder() / "versions"
+VERSIONS = get_migrations_folder() / "versions"
 
 
 def main(words: list[str]) -> None:
@@ -66,13 +66,13 @@ def write(title: str, revision: str) -> None:
     """Compare the models with a database that has all migrations, and write the difference."""
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{folder}/database.sqlite3"
-        upgrade(url)
+        migrate_up(url)
         database = open_database(url)
         with database.write() as session:
-            config = configure(
+            config = build_alembic_config(
                 session.connection(),
-                target_metadata=Table.metadata,
-                include_object=is_ours,
+                target_metadata=Base.metadata,
+                include_object=is_own_object,
                 render_item=render_plainly,
                 process_revision_directives=tidy,
             )

@@ -1,4 +1,4 @@
-"""Walk one warm POST through the code: which modules and functions it enters, and how long it takes.
+"""Walk one warm POST through the code: the modules and functions it enters, and its time.
 
 Usage: python -m tools.walk [--time N] [--list]
 
@@ -23,7 +23,7 @@ from typing import Any
 
 from grader.domain.roles import Role
 from grader.store.database import open_database
-from grader.store.migrations import upgrade
+from grader.store.migrations import migrate_up
 from tests.service import World, make_service, question_path
 
 QUESTION = "attention-exploration/3b"
@@ -38,15 +38,16 @@ class Recorder:
         self.is_on = False
 
     def install(self) -> None:
+        """Watch this thread and all that begin from now on."""
         threading.setprofile(self._note)
         sys.setprofile(self._note)
 
     def _note(self, frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
         # Comprehensions and lambdas are part of the function that they stand in.
-        if self.is_on and event == "call" and "<" not in code.co_name:
-            if code.co_filename.startswith(_PACKAGE):
-                self.calls[code] += 1
+        is_named = event == "call" and "<" not in code.co_name
+        if self.is_on and is_named and code.co_filename.startswith(_PACKAGE):
+            self.calls[code] += 1
 
 
 def post(world: World, login: str, scale: float) -> None:
@@ -62,7 +63,7 @@ def open_world(students: int) -> Iterator[World]:
     """A service on SQLite whose students have each sent one answer."""
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{folder}/walk.db"
-        upgrade(url)
+        migrate_up(url)
         with make_service(open_database(url)) as world:
             for number in range(students):
                 world.add_member(f"walker{number}", Role.STUDENT)

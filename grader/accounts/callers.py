@@ -10,12 +10,11 @@ from grader.domain.roles import ALL_SCOPES, Role, Scope
 from grader.errors import MissingRole, MissingScope, NotFound, NotSignedIn
 from grader.store.database import Session
 from grader.store.queries.courses import EnrolmentLine, RunLine, find_enrolment, find_run
+from grader.store.queries.credentials import find_session_person, find_token
 from grader.store.queries.people import PersonLine
-from grader.store.queries.sign_in import find_session_person
-from grader.store.queries.tokens import find_token
 
 #: So often the use of a token is noted.
-NOTED_EVERY = timedelta(hours=1)
+_TOKEN_USE_INTERVAL = timedelta(hours=1)
 #: What every token begins with, so that one that leaks is recognised.
 TOKEN_PREFIX = "keyset_"
 
@@ -53,7 +52,7 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Membership:
     """A caller in a course run, with the role that holds there."""
 
     caller: Caller
@@ -79,12 +78,12 @@ class Place:
         return self.enrolment
 
 
-def digest(secret: str) -> str:
+def hash_secret(secret: str) -> str:
     """What is stored instead of a token, a link or a session."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def recognise_token(session: Session, token: str, *, at: datetime) -> Caller:
+def check_token(session: Session, token: str, *, at: datetime) -> Caller:
     """The caller who holds this token.
 
     Raises
@@ -92,7 +91,7 @@ def recognise_token(session: Session, token: str, *, at: datetime) -> Caller:
     NotSignedIn
         Where it is unknown, revoked or has expired.
     """
-    found = find_token(session, digest=digest(token), at=at)
+    found = find_token(session, digest=hash_secret(token), at=at)
     if found is None:
         raise NotSignedIn("This token is not known, was revoked, or has expired.")
     line, person = found
@@ -101,30 +100,30 @@ def recognise_token(session: Session, token: str, *, at: datetime) -> Caller:
     return Caller(owner, scopes, person, line.run_id, line.id, line.used_at, line.expires_at)
 
 
-def recognise_session(session: Session, secret: str, *, at: datetime) -> Caller:
+def check_session(session: Session, secret: str, *, at: datetime) -> Caller:
     """The person whose browser holds this session; NotSignedIn where it has ended."""
-    person = find_session_person(session, digest=digest(secret), at=at)
+    person = find_session_person(session, digest=hash_secret(secret), at=at)
     if person is None:
         raise NotSignedIn("You are not signed in any more.")
     return Caller(person.id, ALL_SCOPES, person)
 
 
-def is_use_to_note(caller: Caller, *, at: datetime) -> bool:
+def has_use_to_record(caller: Caller, *, at: datetime) -> bool:
     """Whether the use of a token is worth a note: once an hour is enough to see it is alive."""
     used_at = caller.token_used_at
-    return caller.token_id is not None and (used_at is None or at - used_at > NOTED_EVERY)
+    return caller.token_id is not None and (used_at is None or at - used_at > _TOKEN_USE_INTERVAL)
 
 
-def enter_as(session: Session, caller: Caller, role: Role, *, run_id: str) -> Place:
+def get_membership_as(session: Session, caller: Caller, role: Role, *, run_id: str) -> Membership:
     """The caller in a course run, where the caller has at least this role there."""
-    place = enter(session, caller, run_id=run_id)
+    place = get_membership(session, caller, run_id=run_id)
     place.need(role)
     return place
 
 
-def enter_owned(
+def get_viewer_membership(
     session: Session, caller: Caller, *, run_id: str, enrolment_id: str
-) -> tuple[Place, bool]:
+) -> tuple[Membership, bool]:
     """The caller at something of a student's, and whether it is the caller's own.
 
     Raises
@@ -132,7 +131,7 @@ def enter_owned(
     NotFound
         Where it is somebody else's, and the caller is no staff of its course run.
     """
-    place = enter(session, caller, run_id=run_id)
+    place = get_membership(session, caller, run_id=run_id)
     is_own = place.enrolment is not None and place.enrolment.id == enrolment_id
     if not is_own and not place.is_staff:
         raise NotFound
@@ -140,7 +139,7 @@ def enter_owned(
     return place, is_own
 
 
-def enter(session: Session, caller: Caller, *, run_id: str) -> Place:
+def get_membership(session: Session, caller: Caller, *, run_id: str) -> Membership:
     """The caller in a course run.
 
     Raises
@@ -155,10 +154,10 @@ def enter(session: Session, caller: Caller, *, run_id: str) -> Place:
         if caller.run_id != run_id:
             raise NotFound
         # What a service may do is said by its scopes alone.
-        return Place(caller, run, Role.INSTRUCTOR, None)
+        return Membership(caller, run, Role.INSTRUCTOR, None)
     enrolment = find_enrolment(session, run_id=run_id, person_id=caller.person.id)
     if caller.is_operator:
-        return Place(caller, run, Role.INSTRUCTOR, enrolment)
+        return Membership(caller, run, Role.INSTRUCTOR, enrolment)
     if enrolment is None:
         raise NotFound
-    return Place(caller, run, enrolment.role, enrolment)
+    return Membership(caller, run, enrolment.role, enrolment)

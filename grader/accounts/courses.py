@@ -8,9 +8,9 @@ from datetime import datetime
 from functools import cache
 from zoneinfo import available_timezones
 
-from grader.errors import Fault, MalformedRequest, Refused
+from grader.errors import ErrorDetail, MalformedRequest, RequestRefused
 from grader.store.database import Session
-from grader.store.queries.audit import add_audit
+from grader.store.queries.audit import add_audit_entry
 from grader.store.queries.courses import RunLine, add_course, add_run, find_run, has_course
 
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
@@ -37,18 +37,18 @@ def make_run(
     """
     _check(course_id, run_id, time_zone)
     if find_run(session, run_id=run_id) is not None:
-        raise Refused(f"There is a course run {run_id} already.", code="course.exists")
+        raise RequestRefused(f"There is a course run {run_id} already.", code="course.exists")
     if not has_course(session, course_id=course_id):
         add_course(session, course_id=course_id, title=title, at=at)
     line = RunLine(run_id, course_id, title, time_zone)
     add_run(session, line, secret=secrets.token_bytes(32), at=at)
-    add_audit(session, at=at, by=by, run_id=run_id, action="course.made", subject=run_id)
+    add_audit_entry(session, at=at, by=by, run_id=run_id, action="course.made", subject=run_id)
     return line
 
 
 def _check(course_id: str, run_id: str, time_zone: str) -> None:
     faults = [
-        Fault(
+        ErrorDetail(
             f"#/{name}",
             "name.invalid",
             f"{name} is made of small letters, digits and hyphens, such as attention-2026.",
@@ -58,7 +58,7 @@ def _check(course_id: str, run_id: str, time_zone: str) -> None:
     ]
     if time_zone not in _time_zones():
         faults.append(
-            Fault(
+            ErrorDetail(
                 "#/time_zone",
                 "time_zone.unknown",
                 "This is no time zone; write one such as Europe/Warsaw.",

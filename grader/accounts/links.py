@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from grader.accounts.callers import Caller, Place, enter
+from grader.accounts.callers import Caller, Membership, get_membership
 from grader.accounts.sign_in import make_sign_in_link
 from grader.domain.roles import Role, Scope
-from grader.errors import NotFound, Refused
+from grader.errors import NotFound, RequestRefused
 from grader.store.database import Session
-from grader.store.queries.courses import Member, list_enrolments
+from grader.store.queries.courses import MemberLine, list_enrolments
 from grader.store.queries.people import PersonLine, get_person
 
 
-def make_link_for(session: Session, place: Place, member: Member, *, at: datetime) -> str:
+def make_link_for(session: Session, place: Membership, member: MemberLine, *, at: datetime) -> str:
     """Make a code that signs in a student or an assistant of the course once.
 
     Raises
@@ -26,8 +26,8 @@ def make_link_for(session: Session, place: Place, member: Member, *, at: datetim
     place.need(Role.INSTRUCTOR)
     place.caller.need(Scope.ROSTER)
     person = get_person(session, person_id=member.enrolment.person_id)
-    if _may_more(session, place.caller, person):
-        raise Refused(
+    if _outranks(session, place.caller, person):
+        raise RequestRefused(
             "Links are made for students and assistants of your own courses; an operator "
             "makes others.",
             code="link.not_allowed",
@@ -39,7 +39,7 @@ def make_link_for(session: Session, place: Place, member: Member, *, at: datetim
     return make_sign_in_link(session, person, at=at, by=place.caller.id, run_id=place.run.id)
 
 
-def _may_more(session: Session, caller: Caller, person: PersonLine) -> bool:
+def _outranks(session: Session, caller: Caller, person: PersonLine) -> bool:
     """Whether a person may anything, in any course, that the caller may not.
 
     Whoever has the link is that person everywhere: an instructor who enrols somebody from another
@@ -55,6 +55,6 @@ def _may_more(session: Session, caller: Caller, person: PersonLine) -> bool:
 
 def _rank(session: Session, caller: Caller, *, run_id: str) -> int:
     try:
-        return enter(session, caller, run_id=run_id).role.rank
+        return get_membership(session, caller, run_id=run_id).role.rank
     except NotFound:
         return -1

@@ -5,24 +5,29 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from grader.accounts.callers import Place
-from grader.accounts.people import email_problem, login_problem, name_problem, tidy
-from grader.accounts.roster_files import Roster, RosterLine, section_problem
-from grader.accounts.roster_plans import RosterChange, enter_roster, plan_roster
+from grader.accounts.callers import Membership
+from grader.accounts.people import (
+    describe_email_problem,
+    describe_login_problem,
+    describe_name_problem,
+    normalize_text,
+)
+from grader.accounts.roster_files import Roster, RosterLine, describe_section_problem
+from grader.accounts.roster_plans import RosterChange, check_roster_access, plan_roster
 from grader.accounts.rosters import apply_roster, enrol
 from grader.domain.roles import Role
-from grader.errors import Fault, MalformedRequest
+from grader.errors import ErrorDetail, MalformedRequest
 from grader.store.database import Session
-from grader.store.queries.courses import Member, find_member
+from grader.store.queries.courses import MemberLine, find_member
 from grader.store.queries.people import get_person
 
 # A roster of one has its only line here.
-_LINE = 1
+_ONLY_LINE = 1
 
 
 def add_member(
     session: Session,
-    place: Place,
+    place: Membership,
     *,
     login: str,
     name: str,
@@ -40,24 +45,37 @@ def add_member(
     MalformedRequest
         With every field that cannot be used, and for somebody who takes part already.
     """
-    enter_roster(place)
-    line = RosterLine(_LINE, tidy(login), tidy(name), tidy(email) or None, role, tidy(section))
+    check_roster_access(place)
+    line = RosterLine(
+        _ONLY_LINE,
+        normalize_text(login),
+        normalize_text(name),
+        normalize_text(email) or None,
+        role,
+        normalize_text(section),
+    )
     faults = _faults(line)
     if not faults and find_member(session, run_id=place.run.id, login=line.login):
         says = f"{line.login} takes part already; change it on the page of {line.login}."
-        faults = [Fault("#/login", "login.twice", says)]
+        faults = [ErrorDetail("#/login", "login.twice", says)]
     if faults:
         raise MalformedRequest(faults[0].detail, code="member.invalid", faults=tuple(faults))
     try:
         plan = plan_roster(session, place, Roster((line,)), is_complete=False)
     except MalformedRequest as error:
-        raise _of_one(error) from None
+        raise _without_line_numbers(error) from None
     apply_roster(session, place, plan, at=at, by=place.caller.id)
     return plan.changes[0]
 
 
 def change_member(
-    session: Session, place: Place, member: Member, *, role: Role, section: str, at: datetime
+    session: Session,
+    place: Membership,
+    member: MemberLine,
+    *,
+    role: Role,
+    section: str,
+    at: datetime,
 ) -> RosterChange:
     """Give somebody another role or section; what is so already stays.
 
@@ -66,37 +84,43 @@ def change_member(
     MalformedRequest
         Where the section cannot be used, or the role cannot be given.
     """
-    enter_roster(place)
+    check_roster_access(place)
     person = get_person(session, person_id=member.enrolment.person_id)
     try:
         return enrol(
-            session, place, person, role=role, section=tidy(section), at=at, by=place.caller.id
+            session,
+            place,
+            person,
+            role=role,
+            section=normalize_text(section),
+            at=at,
+            by=place.caller.id,
         )
     except MalformedRequest as error:
-        raise _of_one(error) from None
+        raise _without_line_numbers(error) from None
 
 
-def _faults(line: RosterLine) -> list[Fault]:
+def _faults(line: RosterLine) -> list[ErrorDetail]:
     problems = {
-        "login": login_problem(line.login),
-        "name": name_problem(line.name),
-        "email": email_problem(line.email) if line.email else "",
-        "section": section_problem(line.section or ""),
+        "login": describe_login_problem(line.login),
+        "name": describe_name_problem(line.name),
+        "email": describe_email_problem(line.email) if line.email else "",
+        "section": describe_section_problem(line.section or ""),
     }
     return [
-        Fault(f"#/{field}", f"{field}.invalid", problem)
+        ErrorDetail(f"#/{field}", f"{field}.invalid", problem)
         for field, problem in problems.items()
         if problem
     ]
 
 
-def _of_one(error: MalformedRequest) -> MalformedRequest:
+def _without_line_numbers(error: MalformedRequest) -> MalformedRequest:
     """The same refusal for somebody who has filled in fields and sees no lines."""
     faults = tuple(
         replace(
             each,
             pointer=f"#/{each.pointer.rpartition('/')[2]}",
-            detail=each.detail.removeprefix(f"Line {_LINE}: "),
+            detail=each.detail.removeprefix(f"Line {_ONLY_LINE}: "),
         )
         for each in error.faults
     )

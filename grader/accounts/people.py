@@ -7,34 +7,36 @@ import unicodedata
 from dataclasses import replace
 from datetime import datetime
 
-from grader.errors import Fault, MalformedRequest, NotFound, Refused
+from grader.errors import ErrorDetail, MalformedRequest, NotFound, RequestRefused
 from grader.store.database import Session, lock
 from grader.store.queries import people
-from grader.store.queries.audit import add_audit
+from grader.store.queries.audit import add_audit_entry
+from grader.store.queries.credentials import end_all_credentials
 from grader.store.queries.people import PersonLine
 from grader.store.queries.rosters import change_people, list_logins
-from grader.store.queries.sign_in import end_all_of
 
-LONGEST_LOGIN = 100
-LONGEST_NAME = 200
-LONGEST_EMAIL = 200
+MAX_LOGIN_LENGTH = 100
+MAX_NAME_LENGTH = 200
+MAX_EMAIL_LENGTH = 200
 
 # What looks like an identifier of ours could be taken for the place of somebody else.
 _IDENTIFIER = re.compile(r"[a-z]{2,4}_[0-9a-z]{26}")
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 # Signs that turn the direction of the text around them make one name look like another.
-_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_DIRECTION_MARKS = frozenset(
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
 
 
-def tidy(text: str) -> str:
+def normalize_text(text: str) -> str:
     """Text in one of its several spellings, so that what looks alike is alike."""
     return unicodedata.normalize("NFC", text).strip()
 
 
-def login_problem(login: str) -> str:
+def describe_login_problem(login: str) -> str:
     """What is wrong with a login, as a sentence; empty where it can be used."""
-    if not 1 <= len(login) <= LONGEST_LOGIN:
-        return f"A login has 1 to {LONGEST_LOGIN} characters."
+    if not 1 <= len(login) <= MAX_LOGIN_LENGTH:
+        return f"A login has 1 to {MAX_LOGIN_LENGTH} characters."
     if not login.isprintable() or any(c.isspace() or c in "/\\" for c in login):
         return "A login has no spaces, slashes or invisible characters."
     if login in (".", "..") or _IDENTIFIER.fullmatch(login):
@@ -42,18 +44,18 @@ def login_problem(login: str) -> str:
     return ""
 
 
-def name_problem(name: str) -> str:
+def describe_name_problem(name: str) -> str:
     """What is wrong with a name, as a sentence; empty where it can be used."""
-    if not 1 <= len(name) <= LONGEST_NAME:
-        return f"A name has 1 to {LONGEST_NAME} characters."
+    if not 1 <= len(name) <= MAX_NAME_LENGTH:
+        return f"A name has 1 to {MAX_NAME_LENGTH} characters."
     if not is_plain(name):
         return "A name is one line of text without control characters."
     return ""
 
 
-def email_problem(email: str) -> str:
+def describe_email_problem(email: str) -> str:
     """What is wrong with an address, as a sentence; empty where it can be used."""
-    if len(email) > LONGEST_EMAIL or not email.isprintable() or not _EMAIL.fullmatch(email):
+    if len(email) > MAX_EMAIL_LENGTH or not email.isprintable() or not _EMAIL.fullmatch(email):
         return "This is no email address; one looks like ada@example.edu."
     return ""
 
@@ -64,7 +66,7 @@ def is_plain(text: str) -> bool:
     Joiners are no such signs: names in several scripts need them.
     """
     return not any(
-        c in _TURNING or unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in text
+        c in _DIRECTION_MARKS or unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in text
     )
 
 
@@ -87,25 +89,29 @@ def make_person(
     Refused
         Where the login is taken, or differs from a taken one only in capital letters.
     """
-    login, name, email = tidy(login), tidy(name), tidy(email or "") or None
-    _check({"login": login_problem(login)} | _problems(name, email))
+    login, name, email = (
+        normalize_text(login),
+        normalize_text(name),
+        normalize_text(email or "") or None,
+    )
+    _check({"login": describe_login_problem(login)} | _problems(name, email))
     # Every change of accounts ends in the audit chain. Taking its turn first makes two that want
     # the same login wait for each other.
     lock(session, ["audit"])
-    taken = taken_logins(session).get(login.casefold())
+    taken = list_taken_logins(session).get(login.casefold())
     if taken is not None:
-        raise Refused(f"The login {taken} is taken.", code="person.exists")
+        raise RequestRefused(f"The login {taken} is taken.", code="person.exists")
     person = people.add_person(
         session, login=login, name=name, email=email, is_operator=is_operator, at=at
     )
-    add_audit(
+    add_audit_entry(
         session, at=at, by=by, action="person.made", subject=person.id,
         details={"is_operator": is_operator},
     )  # fmt: skip
     return person
 
 
-def taken_logins(session: Session) -> dict[str, str]:
+def list_taken_logins(session: Session) -> dict[str, str]:
     """All logins, also those that have ended, by their spelling in small letters."""
     return {login.casefold(): login for login in list_logins(session)}
 
@@ -124,8 +130,8 @@ def change_person(
 
     What is None stays; an empty address takes the address away.
     """
-    name = person.name if name is None else tidy(name)
-    email = person.email if email is None else tidy(email) or None
+    name = person.name if name is None else normalize_text(name)
+    email = person.email if email is None else normalize_text(email) or None
     is_operator = person.is_operator if is_operator is None else is_operator
     _check(_problems(name, email))
     changed = replace(person, name=name, email=email, is_operator=is_operator)
@@ -138,23 +144,23 @@ def change_person(
         change_people(session, [changed])
         people.change_person(session, person_id=person.id, is_operator=is_operator)
         details = {"changed": fields, "is_operator": is_operator}
-        add_audit(
+        add_audit_entry(
             session, at=at, by=by, action="person.changed", subject=person.id, details=details
         )
     return changed
 
 
-def end_person(session: Session, person: PersonLine, *, at: datetime, by: str) -> None:
+def end_account(session: Session, person: PersonLine, *, at: datetime, by: str) -> None:
     """End an account with every session, token and link; what the person did stays."""
     people.change_person(session, person_id=person.id, ended_at=at)
-    end_all_of(session, person_id=person.id, at=at)
-    add_audit(session, at=at, by=by, action="person.ended", subject=person.id)
+    end_all_credentials(session, person_id=person.id, at=at)
+    add_audit_entry(session, at=at, by=by, action="person.ended", subject=person.id)
 
 
 def get_by_login(session: Session, *, login: str) -> PersonLine:
     """The person of this login; NotFound where there is none, or the account has ended."""
-    login = tidy(login)
-    if login_problem(login):
+    login = normalize_text(login)
+    if describe_login_problem(login):
         raise NotFound("There is nobody with this login.")
     person = people.find_person(session, login=login)
     if person is None:
@@ -163,12 +169,15 @@ def get_by_login(session: Session, *, login: str) -> PersonLine:
 
 
 def _problems(name: str, email: str | None) -> dict[str, str]:
-    return {"name": name_problem(name), "email": email_problem(email) if email else ""}
+    return {
+        "name": describe_name_problem(name),
+        "email": describe_email_problem(email) if email else "",
+    }
 
 
 def _check(problems: dict[str, str]) -> None:
     faults = tuple(
-        Fault(f"#/{field}", f"{field}.invalid", problem)
+        ErrorDetail(f"#/{field}", f"{field}.invalid", problem)
         for field, problem in problems.items()
         if problem
     )

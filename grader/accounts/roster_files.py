@@ -7,16 +7,22 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.accounts.people import email_problem, is_plain, login_problem, name_problem, tidy
+from grader.accounts.people import (
+    describe_email_problem,
+    describe_login_problem,
+    describe_name_problem,
+    is_plain,
+    normalize_text,
+)
 from grader.domain.roles import Role
-from grader.errors import Fault, MalformedRequest
+from grader.errors import ErrorDetail, MalformedRequest
 
-MOST_LINES = 20_000
-MOST_BYTES = 4 * 2**20
-LONGEST_SECTION = 100
+MAX_LINES = 20_000
+MAX_BYTES = 4 * 2**20
+MAX_SECTION_LENGTH = 100
 
 COLUMNS = ("login", "name", "email", "role", "section")
-NEEDED = ("login", "name")
+REQUIRED_COLUMNS = ("login", "name")
 _SEPARATORS = (",", ";", "\t")
 
 
@@ -50,19 +56,19 @@ def decode_roster(sent: bytes) -> str:
     MalformedRequest
         Where it is too large or no UTF-8, with the line.
     """
-    if len(sent) > MOST_BYTES:
-        raise _too_large()
+    if len(sent) > MAX_BYTES:
+        raise _make_size_error()
     try:
         return sent.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = sent.count(b"\n", 0, error.start) + 1
-        fault = Fault(
+        fault = ErrorDetail(
             f"#/csv/{line}",
             "roster.encoding",
             f"Line {line} is not UTF-8 text.",
             hint="Save the file again as “CSV UTF-8”.",
         )
-        raise refusal([fault]) from None
+        raise make_roster_error([fault]) from None
 
 
 def read_roster(text: str) -> Roster:
@@ -77,26 +83,28 @@ def read_roster(text: str) -> Roster:
         With the line and column of every fault.
     """
     # A character takes at least one byte, so that long texts need not be encoded.
-    if len(text) > MOST_BYTES or len(text.encode(errors="replace")) > MOST_BYTES:
-        raise _too_large()
+    if len(text) > MAX_BYTES or len(text.encode(errors="replace")) > MAX_BYTES:
+        raise _make_size_error()
     text = text.removeprefix("\ufeff")
     _refuse_broken_text(text)
     records = _records(text)
     headings = _headings(records)
-    reader = _Reader(headings)
+    reader = _RosterReader(headings)
     for line, cells in records:
-        if len(reader.lines) == MOST_LINES:
-            fault = Fault(f"#/csv/{line}", "roster.length", f"At most {MOST_LINES} people.")
-            raise refusal([fault])
+        if len(reader.lines) == MAX_LINES:
+            fault = ErrorDetail(f"#/csv/{line}", "roster.length", f"At most {MAX_LINES} people.")
+            raise make_roster_error([fault])
         reader.add(line, cells)
     if not reader.lines and not reader.faults:
-        reader.faults.append(Fault("#/csv", "roster.empty", "There is nobody on this roster."))
+        reader.faults.append(
+            ErrorDetail("#/csv", "roster.empty", "There is nobody on this roster.")
+        )
     if reader.faults:
-        raise refusal(reader.faults)
+        raise make_roster_error(reader.faults)
     return Roster(tuple(reader.lines), tuple(each for each in headings if each not in COLUMNS))
 
 
-def refusal(faults: list[Fault]) -> MalformedRequest:
+def make_roster_error(faults: list[ErrorDetail]) -> MalformedRequest:
     """The refusal of a roster with all its faults."""
     what = f": {faults[0].detail}" if len(faults) == 1 else f"; it has {len(faults)} faults."
     return MalformedRequest(
@@ -104,14 +112,14 @@ def refusal(faults: list[Fault]) -> MalformedRequest:
     )
 
 
-def fault_in(line: int, column: str, code: str, problem: str) -> Fault:
+def make_cell_error(line: int, column: str, code: str, problem: str) -> ErrorDetail:
     """A fault of one cell."""
-    return Fault(f"#/csv/{line}/{column}", code, f"Line {line}: {problem}")
+    return ErrorDetail(f"#/csv/{line}/{column}", code, f"Line {line}: {problem}")
 
 
-def _too_large() -> MalformedRequest:
-    detail = f"A roster has at most {MOST_BYTES // 2**20} MiB."
-    return refusal([Fault("#/csv", "roster.size", detail)])
+def _make_size_error() -> MalformedRequest:
+    detail = f"A roster has at most {MAX_BYTES // 2**20} MiB."
+    return make_roster_error([ErrorDetail("#/csv", "roster.size", detail)])
 
 
 def _refuse_broken_text(text: str) -> None:
@@ -121,9 +129,11 @@ def _refuse_broken_text(text: str) -> None:
         if "\0" in line or any("\ud800" <= c <= "\udfff" for c in line)
     ]
     if broken:
-        raise refusal(
+        raise make_roster_error(
             [
-                Fault(f"#/csv/{line}", "roster.text", f"Line {line} has characters that are none.")
+                ErrorDetail(
+                    f"#/csv/{line}", "roster.text", f"Line {line} has characters that are none."
+                )
                 for line in broken
             ]
         )
@@ -136,11 +146,11 @@ def _records(text: str) -> Iterator[tuple[int, list[str]]]:
     try:
         for cells in reader:
             if any(cell.strip() for cell in cells):
-                yield begin, [tidy(cell) for cell in cells]
+                yield begin, [normalize_text(cell) for cell in cells]
             begin = reader.line_num + 1
     except csv.Error as error:
         detail = f"The quotes from line {begin} on do not match ({error})."
-        raise refusal([Fault(f"#/csv/{begin}", "roster.quotes", detail)]) from None
+        raise make_roster_error([ErrorDetail(f"#/csv/{begin}", "roster.quotes", detail)]) from None
 
 
 def _separator(text: str) -> str:
@@ -153,33 +163,33 @@ def _headings(records: Iterator[tuple[int, list[str]]]) -> list[str]:
     line, cells = next(records, (1, []))
     headings = [cell.casefold() for cell in cells]
     faults = [
-        Fault(
+        ErrorDetail(
             f"#/csv/{line}",
             "roster.column_missing",
             f"There is no column {name}.",
             expected=", ".join(COLUMNS),
             got=", ".join(cells)[:200],
         )
-        for name in NEEDED
+        for name in REQUIRED_COLUMNS
         if name not in headings
     ]
     faults += [
-        Fault(f"#/csv/{line}", "roster.column_twice", f"There are two columns {name}.")
+        ErrorDetail(f"#/csv/{line}", "roster.column_twice", f"There are two columns {name}.")
         for name in COLUMNS
         if headings.count(name) > 1
     ]
     if faults:
-        raise refusal(faults)
+        raise make_roster_error(faults)
     return headings
 
 
-class _Reader:
+class _RosterReader:
     """Collects the people of a roster and everything that is wrong with them."""
 
     def __init__(self, headings: list[str]) -> None:
         self.headings = headings
         self.lines: list[RosterLine] = []
-        self.faults: list[Fault] = []
+        self.faults: list[ErrorDetail] = []
         self._seen: dict[str, int] = {}
 
     def add(self, line: int, cells: list[str]) -> None:
@@ -187,16 +197,16 @@ class _Reader:
         if any(cells[len(self.headings) :]):
             detail = f"Line {line} has more cells than there are columns."
             hint = 'A cell with a separator in it stands in quotes, such as "Lovelace, Ada".'
-            self.faults.append(Fault(f"#/csv/{line}", "roster.cells", detail, hint=hint))
+            self.faults.append(ErrorDetail(f"#/csv/{line}", "roster.cells", detail, hint=hint))
             return
         said = dict.fromkeys(self.headings, "") | dict(zip(self.headings, cells, strict=False))
         role = self._role(line, said.get("role", ""))
-        self._check(line, "login", login_problem(said["login"]))
-        self._check(line, "name", name_problem(said["name"]))
+        self._check(line, "login", describe_login_problem(said["login"]))
+        self._check(line, "name", describe_name_problem(said["name"]))
         email = said.get("email") or None
-        self._check(line, "email", email_problem(email) if email else "")
+        self._check(line, "email", describe_email_problem(email) if email else "")
         section = said.get("section")
-        self._check(line, "section", section_problem(section or ""))
+        self._check(line, "section", describe_section_problem(section or ""))
         self._note_login(line, said["login"])
         self.lines.append(RosterLine(line, said["login"], said["name"], email, role, section))
 
@@ -210,17 +220,17 @@ class _Reader:
 
     def _check(self, line: int, column: str, problem: str) -> None:
         if problem:
-            self.faults.append(fault_in(line, column, f"{column}.invalid", problem))
+            self.faults.append(make_cell_error(line, column, f"{column}.invalid", problem))
 
     def _note_login(self, line: int, login: str) -> None:
         first = self._seen.setdefault(login.casefold(), line)
         if login and first != line:
             problem = f"{login[:100]!r} stands in line {first} already."
-            self.faults.append(fault_in(line, "login", "login.twice", problem))
+            self.faults.append(make_cell_error(line, "login", "login.twice", problem))
 
 
-def section_problem(section: str) -> str:
+def describe_section_problem(section: str) -> str:
     """What is wrong with a section, as a sentence; empty where it can be used."""
-    if len(section) > LONGEST_SECTION or not is_plain(section):
-        return f"A section is one line of at most {LONGEST_SECTION} characters."
+    if len(section) > MAX_SECTION_LENGTH or not is_plain(section):
+        return f"A section is one line of at most {MAX_SECTION_LENGTH} characters."
     return ""

@@ -20,17 +20,17 @@ from enum import StrEnum
 
 import orjson
 
-from grader.accounts.callers import Place
-from grader.accounts.people import taken_logins
-from grader.accounts.roster_files import Roster, RosterLine, fault_in, refusal
+from grader.accounts.callers import Membership
+from grader.accounts.people import list_taken_logins
+from grader.accounts.roster_files import Roster, RosterLine, make_cell_error, make_roster_error
 from grader.domain.roles import Role, Scope
-from grader.errors import Fault
+from grader.errors import ErrorDetail
 from grader.store.database import Session
-from grader.store.queries.courses import Member, RunLine, list_members
-from grader.store.queries.rosters import Account, find_accounts
+from grader.store.queries.courses import MemberLine, RunLine, list_members
+from grader.store.queries.rosters import AccountLine, find_accounts
 
 
-class Kind(StrEnum):
+class RosterChangeKind(StrEnum):
     """What happens to one person."""
 
     NEW = "new"
@@ -60,7 +60,7 @@ class Difference:
 class RosterChange:
     """What happens to one person, as it will be afterwards."""
 
-    kind: Kind
+    kind: RosterChangeKind
     login: str
     name: str
     email: str | None
@@ -86,19 +86,19 @@ class RosterPlan:
     is_complete: bool
     changes: tuple[RosterChange, ...]
 
-    def of(self, *kinds: Kind) -> list[RosterChange]:
+    def of(self, *kinds: RosterChangeKind) -> list[RosterChange]:
         """Those to whom this happens."""
         return [each for each in self.changes if each.kind in kinds]
 
     @property
-    def counts(self) -> dict[Kind, int]:
+    def counts(self) -> dict[RosterChangeKind, int]:
         """To how many each thing happens."""
-        return {kind: len(self.of(kind)) for kind in Kind}
+        return {kind: len(self.of(kind)) for kind in RosterChangeKind}
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing would change."""
-        return len(self.of(Kind.UNCHANGED)) == len(self.changes)
+        return len(self.of(RosterChangeKind.UNCHANGED)) == len(self.changes)
 
     @property
     def digest(self) -> str:
@@ -107,7 +107,7 @@ class RosterPlan:
 
 
 def plan_roster(
-    session: Session, where: Place | RunLine, roster: Roster, *, is_complete: bool
+    session: Session, where: Membership | RunLine, roster: Roster, *, is_complete: bool
 ) -> RosterPlan:
     """What a roster would change in a course run; nothing is changed yet.
 
@@ -125,7 +125,7 @@ def plan_roster(
     MalformedRequest
         With every line that cannot be done.
     """
-    run = enter_roster(where)
+    run = check_roster_access(where)
     logins = [line.login for line in roster.lines]
     accounts = find_accounts(session, run_id=run.id, logins=logins)
     _refuse_lines(where, roster, accounts, _misspelt(session, roster, accounts))
@@ -137,7 +137,7 @@ def plan_roster(
     return RosterPlan(roster, is_complete, tuple(changes))
 
 
-def enter_roster(where: Place | RunLine) -> RunLine:
+def check_roster_access(where: Membership | RunLine) -> RunLine:
     """The course run, for somebody who may change who takes part."""
     if isinstance(where, RunLine):
         return where
@@ -149,52 +149,61 @@ def enter_roster(where: Place | RunLine) -> RunLine:
 # What cannot be done
 
 
-def _misspelt(session: Session, roster: Roster, accounts: dict[str, Account]) -> dict[str, str]:
+def _misspelt(session: Session, roster: Roster, accounts: dict[str, AccountLine]) -> dict[str, str]:
     """New logins that differ from a known one only in capital letters, with the known one."""
     new = [line.login for line in roster.lines if line.login not in accounts]
     if not new:
         return {}
-    taken = taken_logins(session)
+    taken = list_taken_logins(session)
     return {login: taken[login.casefold()] for login in new if login.casefold() in taken}
 
 
 def _refuse_lines(
-    where: Place | RunLine, roster: Roster, accounts: dict[str, Account], misspelt: dict[str, str]
+    where: Membership | RunLine,
+    roster: Roster,
+    accounts: dict[str, AccountLine],
+    misspelt: dict[str, str],
 ) -> None:
     faults = []
     for line in roster.lines:
         fault = _fault_of(where, line, accounts.get(line.login))
         if line.login in misspelt:
             problem = f"{line.login} is not known, but {misspelt[line.login]} is; write it so."
-            fault = fault_in(line.line, "login", "login.spelling", problem)
+            fault = make_cell_error(line.line, "login", "login.spelling", problem)
         if fault is not None:
             faults.append(fault)
     if faults:
-        raise refusal(faults)
+        raise make_roster_error(faults)
 
 
-def _fault_of(where: Place | RunLine, line: RosterLine, account: Account | None) -> Fault | None:
+def _fault_of(
+    where: Membership | RunLine, line: RosterLine, account: AccountLine | None
+) -> ErrorDetail | None:
     """Why a line cannot be done, if so."""
     if account is not None and account.is_ended:
         problem = f"The account {line.login} has ended; only an operator can help."
-        return fault_in(line.line, "login", "login.ended", problem)
+        return make_cell_error(line.line, "login", "login.ended", problem)
     # The operator of the machine, and operators who call, may do all the rest.
     if isinstance(where, RunLine) or where.caller.is_operator:
         return None
-    if account is not None and account.person.is_operator and _moves(line, account):
+    if account is not None and account.person.is_operator and _changes_membership(line, account):
         problem = f"{line.login} operates the service; only an operator changes its role."
-        return fault_in(line.line, "login", "login.operator", problem)
-    if where.caller.person is None and _moves(line, account) and _is_about_staff(line, account):
+        return make_cell_error(line.line, "login", "login.operator", problem)
+    if (
+        where.caller.person is None
+        and _changes_membership(line, account)
+        and _is_about_staff(line, account)
+    ):
         problem = "A service enrols students only; other roles are given by a person."
-        return fault_in(line.line, "role", "role.service", problem)
+        return make_cell_error(line.line, "role", "role.service", problem)
     is_own = account is not None and account.person.id == where.caller.id
     if is_own and line.role not in (None, where.role):
         problem = "You cannot give up your own role by a roster."
-        return fault_in(line.line, "role", "role.own", problem)
+        return make_cell_error(line.line, "role", "role.own", problem)
     return None
 
 
-def _moves(line: RosterLine, account: Account | None) -> bool:
+def _changes_membership(line: RosterLine, account: AccountLine | None) -> bool:
     """Whether somebody's place would be another one afterwards."""
     place = account.enrolment if account else None
     if place is None or (account is not None and account.has_left):
@@ -202,7 +211,7 @@ def _moves(line: RosterLine, account: Account | None) -> bool:
     return line.role not in (None, place.role)
 
 
-def _is_about_staff(line: RosterLine, account: Account | None) -> bool:
+def _is_about_staff(line: RosterLine, account: AccountLine | None) -> bool:
     """Whether a role above the student's is given or taken."""
     place = account.enrolment if account else None
     roles = {line.role, place.role if place else None}
@@ -211,20 +220,20 @@ def _is_about_staff(line: RosterLine, account: Account | None) -> bool:
 
 # What happens to each
 
-_OF_ACCOUNT = ("name", "email")
+_ACCOUNT_FIELDS = ("name", "email")
 
 
-def _plan_line(line: RosterLine, account: Account | None) -> RosterChange:
+def _plan_line(line: RosterLine, account: AccountLine | None) -> RosterChange:
     if account is None:
         return RosterChange(
-            Kind.NEW, line.login, line.name, line.email, line.role or Role.STUDENT,
+            RosterChangeKind.NEW, line.login, line.name, line.email, line.role or Role.STUDENT,
             line.section or "", line=line.line,
         )  # fmt: skip
-    before = _as_it_is(account)
-    after = _as_wanted(line, account, before)
+    before = _current_values(account)
+    after = _wanted_values(line, account, before)
     kept: tuple[str, ...] = ()
     if not _may_rename(account):
-        kept = tuple(field for field in _OF_ACCOUNT if after[field] != before[field])
+        kept = tuple(field for field in _ACCOUNT_FIELDS if after[field] != before[field])
         after |= {field: before[field] for field in kept}
     place = account.enrolment
     differences = [
@@ -239,7 +248,7 @@ def _plan_line(line: RosterLine, account: Account | None) -> RosterChange:
     )  # fmt: skip
 
 
-def _as_it_is(account: Account) -> dict[str, str]:
+def _current_values(account: AccountLine) -> dict[str, str]:
     person, place = account.person, account.enrolment
     return {
         "name": person.name,
@@ -249,7 +258,9 @@ def _as_it_is(account: Account) -> dict[str, str]:
     }
 
 
-def _as_wanted(line: RosterLine, account: Account, before: dict[str, str]) -> dict[str, str]:
+def _wanted_values(
+    line: RosterLine, account: AccountLine, before: dict[str, str]
+) -> dict[str, str]:
     # Whoever comes back is a student, unless the roster says more.
     is_here = account.enrolment is not None and not account.has_left
     usual = before["role"] if is_here else Role.STUDENT
@@ -261,22 +272,28 @@ def _as_wanted(line: RosterLine, account: Account, before: dict[str, str]) -> di
     }
 
 
-def _may_rename(account: Account) -> bool:
+def _may_rename(account: AccountLine) -> bool:
     is_only_here = account.enrolment is not None and not account.is_elsewhere
     return is_only_here and not account.person.is_operator
 
 
-def _kind(account: Account, differences: list[Difference]) -> Kind:
+def _kind(account: AccountLine, differences: list[Difference]) -> RosterChangeKind:
     if account.enrolment is None:
-        return Kind.ENROLLED
+        return RosterChangeKind.ENROLLED
     if account.has_left:
-        return Kind.RETURNING
-    return Kind.CHANGED if differences else Kind.UNCHANGED
+        return RosterChangeKind.RETURNING
+    return RosterChangeKind.CHANGED if differences else RosterChangeKind.UNCHANGED
 
 
-def _leaving(member: Member) -> RosterChange:
+def _leaving(member: MemberLine) -> RosterChange:
     place = member.enrolment
     return RosterChange(
-        Kind.LEAVING, member.login, member.name, member.email, place.role, place.section,
-        person_id=place.person_id, enrolment_id=place.id,
-    )  # fmt: skip
+        RosterChangeKind.LEAVING,
+        member.login,
+        member.name,
+        member.email,
+        place.role,
+        place.section,
+        person_id=place.person_id,
+        enrolment_id=place.id,
+    )

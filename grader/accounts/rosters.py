@@ -8,53 +8,53 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from grader.accounts.callers import Place
+from grader.accounts.callers import Membership
 from grader.accounts.roster_files import (
     Roster,
     RosterLine,
     decode_roster,
+    describe_section_problem,
     read_roster,
-    section_problem,
 )
 from grader.accounts.roster_plans import (
     Difference,
-    Kind,
     RosterChange,
+    RosterChangeKind,
     RosterPlan,
-    enter_roster,
+    check_roster_access,
     plan_roster,
 )
 from grader.domain.roles import Role
-from grader.errors import Fault, MalformedRequest, NotFound, Refused
+from grader.errors import ErrorDetail, MalformedRequest, NotFound, RequestRefused
 from grader.store.database import Session, lock
-from grader.store.ids import new_id
-from grader.store.queries.audit import add_audit
-from grader.store.queries.courses import EnrolmentLine, Member, RunLine, add_enrolments
+from grader.store.ids import make_id
+from grader.store.queries.audit import add_audit_entry
+from grader.store.queries.courses import EnrolmentLine, MemberLine, RunLine, add_enrolments
 from grader.store.queries.people import PersonLine, add_people
-from grader.store.queries.rosters import change_enrolments, change_people, note_growth
+from grader.store.queries.rosters import change_enrolments, change_people, update_planner_statistics
 
 __all__ = [
     "Difference",
-    "Kind",
     "Roster",
     "RosterChange",
+    "RosterChangeKind",
     "RosterLine",
     "RosterPlan",
+    "apply_confirmed_roster",
     "apply_roster",
-    "apply_seen",
     "decode_roster",
+    "end_enrolment",
     "enrol",
-    "leave",
     "plan_roster",
     "read_roster",
 ]
 
 # So many people at once are worth telling the database.
-_MANY = 1000
+_LARGE_ROSTER = 1000
 
 
 def apply_roster(
-    session: Session, where: Place | RunLine, plan: RosterPlan, *, at: datetime, by: str
+    session: Session, where: Membership | RunLine, plan: RosterPlan, *, at: datetime, by: str
 ) -> None:
     """Do what a plan says, all of it or nothing, with one entry in the audit chain.
 
@@ -63,23 +63,23 @@ def apply_roster(
     Refused
         Where the course run has changed since, so that something else would happen.
     """
-    run = enter_roster(where)
+    run = check_roster_access(where)
     # Two rosters wait for each other, and see what the other one did.
     lock(session, ["audit"])
     if plan_roster(session, where, plan.roster, is_complete=plan.is_complete) != plan:
-        raise Refused(
+        raise RequestRefused(
             "The course has changed since this was planned. Look at it again.",
             code="roster.outdated",
         )
     if not plan.is_idle:
         added = _add(session, run, plan, at=at)
         _change(session, run, plan, at=at)
-        _note(session, run, plan, added, at=at, by=by)
+        _record(session, run, plan, added, at=at, by=by)
 
 
-def apply_seen(
+def apply_confirmed_roster(
     session: Session,
-    where: Place | RunLine,
+    where: Membership | RunLine,
     roster: Roster,
     *,
     is_complete: bool,
@@ -98,7 +98,7 @@ def apply_seen(
     lock(session, ["audit"])
     plan = plan_roster(session, where, roster, is_complete=is_complete)
     if plan.digest != seen:
-        raise Refused(
+        raise RequestRefused(
             "What this roster changes is no longer what you saw. Look at it again.",
             code="roster.outdated",
         )
@@ -107,32 +107,36 @@ def apply_seen(
 
 
 def _add(session: Session, run: RunLine, plan: RosterPlan, *, at: datetime) -> list[EnrolmentLine]:
-    people = {each.login: new_id("per") for each in plan.of(Kind.NEW)}
-    add_people(session, [_person(each, people[each.login]) for each in plan.of(Kind.NEW)], at=at)
+    people = {each.login: make_id("per") for each in plan.of(RosterChangeKind.NEW)}
+    add_people(
+        session,
+        [_person(each, people[each.login]) for each in plan.of(RosterChangeKind.NEW)],
+        at=at,
+    )
     added = [
         EnrolmentLine(
-            new_id("enr"), run.id, each.person_id or people[each.login], each.role, each.section
+            make_id("enr"), run.id, each.person_id or people[each.login], each.role, each.section
         )
-        for each in plan.of(Kind.NEW, Kind.ENROLLED)
+        for each in plan.of(RosterChangeKind.NEW, RosterChangeKind.ENROLLED)
     ]
     add_enrolments(session, added, at=at)
-    if len(added) >= _MANY:
-        note_growth(session)
+    if len(added) >= _LARGE_ROSTER:
+        update_planner_statistics(session)
     return added
 
 
 def _change(session: Session, run: RunLine, plan: RosterPlan, *, at: datetime) -> None:
-    staying = plan.of(Kind.RETURNING, Kind.CHANGED)
+    staying = plan.of(RosterChangeKind.RETURNING, RosterChangeKind.CHANGED)
     renamed = [each for each in staying if each.changes("name") or each.changes("email")]
     change_people(session, [_person(each, each.person_id or "") for each in renamed])
     change_enrolments(session, [_enrolment(run, each) for each in staying], left_at=None)
-    leaving = [_enrolment(run, each) for each in plan.of(Kind.LEAVING)]
+    leaving = [_enrolment(run, each) for each in plan.of(RosterChangeKind.LEAVING)]
     change_enrolments(session, leaving, left_at=at)
 
 
 def enrol(
     session: Session,
-    where: Place | RunLine,
+    where: Membership | RunLine,
     person: PersonLine,
     *,
     role: Role,
@@ -141,9 +145,9 @@ def enrol(
     by: str,
 ) -> RosterChange:
     """Enrol one person, or change the person's role or section; without one it stays."""
-    problem = section_problem(section or "")
+    problem = describe_section_problem(section or "")
     if problem:
-        fault = Fault("#/section", "section.invalid", problem)
+        fault = ErrorDetail("#/section", "section.invalid", problem)
         raise MalformedRequest(problem, code=fault.code, faults=(fault,))
     roster = Roster((RosterLine(1, person.login, person.name, None, role, section),))
     plan = plan_roster(session, where, roster, is_complete=False)
@@ -151,8 +155,8 @@ def enrol(
     return plan.changes[0]
 
 
-def leave(
-    session: Session, where: Place | RunLine, member: Member, *, at: datetime, by: str
+def end_enrolment(
+    session: Session, where: Membership | RunLine, member: MemberLine, *, at: datetime, by: str
 ) -> None:
     """Note that somebody, of whatever role, takes part no longer.
 
@@ -161,22 +165,24 @@ def leave(
     Refused
         Where it is the caller, who could not come back alone, or a service sends staff away.
     """
-    run = enter_roster(where)
+    run = check_roster_access(where)
     if member.enrolment.run_id != run.id:
         raise NotFound
-    if isinstance(where, Place):
+    if isinstance(where, Membership):
         _refuse_leaving(where, member.enrolment)
     change_enrolments(session, [member.enrolment], left_at=at)
-    add_audit(
+    add_audit_entry(
         session, at=at, by=by, run_id=run.id, action="member.left", subject=member.enrolment.id
     )
 
 
-def _refuse_leaving(place: Place, enrolment: EnrolmentLine) -> None:
+def _refuse_leaving(place: Membership, enrolment: EnrolmentLine) -> None:
     if place.enrolment == enrolment:
-        raise Refused("You cannot send yourself away; ask another instructor.", code="member.own")
+        raise RequestRefused(
+            "You cannot send yourself away; ask another instructor.", code="member.own"
+        )
     if place.caller.person is None and enrolment.role is not Role.STUDENT:
-        raise Refused("A service sends away students only.", code="member.staff")
+        raise RequestRefused("A service sends away students only.", code="member.staff")
 
 
 def _person(change: RosterChange, person_id: str) -> PersonLine:
@@ -189,7 +195,7 @@ def _enrolment(run: RunLine, change: RosterChange) -> EnrolmentLine:
     )
 
 
-def _note(
+def _record(
     session: Session,
     run: RunLine,
     plan: RosterPlan,
@@ -200,7 +206,7 @@ def _note(
 ) -> None:
     """Tell the audit chain how many came and went, and whose role is not just a new student's."""
     roles = {each.id: each.role.value for each in added if each.role is not Role.STUDENT}
-    for change in plan.of(Kind.RETURNING, Kind.CHANGED):
+    for change in plan.of(RosterChangeKind.RETURNING, RosterChangeKind.CHANGED):
         if change.enrolment_id and change.changes("role"):
             roles[change.enrolment_id] = change.role.value
     details = {
@@ -208,7 +214,7 @@ def _note(
         "is_complete": plan.is_complete,
         "roles": roles,
     }
-    add_audit(
+    add_audit_entry(
         session, at=at, by=by, run_id=run.id, action="roster.applied", subject=run.id,
         details=details,
     )  # fmt: skip

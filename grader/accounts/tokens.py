@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from grader.accounts.callers import TOKEN_PREFIX, Caller, Place, digest
+from grader.accounts.callers import TOKEN_PREFIX, Caller, Membership, hash_secret
 from grader.domain.roles import Role, Scope
-from grader.errors import Fault, MalformedRequest
+from grader.errors import ErrorDetail, MalformedRequest
 from grader.store.database import Session
-from grader.store.ids import new_id
-from grader.store.queries.audit import add_audit
+from grader.store.ids import make_id
+from grader.store.queries.audit import add_audit_entry
+from grader.store.queries.credentials import TokenLine, add_token, revoke_token
 from grader.store.queries.people import PersonLine
-from grader.store.queries.tokens import TokenLine, add_token, revoke_token
 
-MOST_DAYS = 400
+MAX_DAYS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def make_personal_token(
     by: str,
 ) -> NewToken:
     """Make a token of a person."""
-    token = _new(label=label, scopes=scopes, days=days, at=at, person_id=person.id)
+    token = _make_token(label=label, scopes=scopes, days=days, at=at, person_id=person.id)
     return _add(session, token, at=at, by=by)
 
 
@@ -48,29 +48,35 @@ def make_own_token(
 ) -> NewToken:  # fmt: skip
     """Make a token for oneself, that may no more and lasts no longer than what it is made with."""
     person = caller.need_person()
-    wanted = _within(caller, scopes)
-    token = _new(label=label, scopes=wanted, days=days, at=at, person_id=person.id)
-    return _add(session, _no_longer(token, caller), at=at, by=caller.id)
+    wanted = _check_scopes(caller, scopes)
+    token = _make_token(label=label, scopes=wanted, days=days, at=at, person_id=person.id)
+    return _add(session, _limit_lifetime(token, caller), at=at, by=caller.id)
 
 
 def make_service_token(
-    session: Session, place: Place, *, label: str, scopes: Iterable[Scope], days: int, at: datetime
+    session: Session,
+    place: Membership,
+    *,
+    label: str,
+    scopes: Iterable[Scope],
+    days: int,
+    at: datetime,
 ) -> NewToken:
     """Make a token for a service in a course run, that may no more than what it is made with."""
     place.need(Role.INSTRUCTOR)
-    wanted = _within(place.caller, scopes)
-    token = _new(label=label, scopes=wanted, days=days, at=at, run_id=place.run.id)
-    return _add(session, _no_longer(token, place.caller), at=at, by=place.caller.id)
+    wanted = _check_scopes(place.caller, scopes)
+    token = _make_token(label=label, scopes=wanted, days=days, at=at, run_id=place.run.id)
+    return _add(session, _limit_lifetime(token, place.caller), at=at, by=place.caller.id)
 
 
-def _within(caller: Caller, scopes: Iterable[Scope]) -> frozenset[Scope]:
+def _check_scopes(caller: Caller, scopes: Iterable[Scope]) -> frozenset[Scope]:
     wanted = frozenset(scopes)
     for scope in sorted(wanted):
         caller.need(scope)
     return wanted
 
 
-def _no_longer(token: NewToken, caller: Caller) -> NewToken:
+def _limit_lifetime(token: NewToken, caller: Caller) -> NewToken:
     """The token, ending when the caller's own does at the latest; else none would ever end."""
     end = caller.token_expires_at
     if end is None or token.line.expires_at <= end:
@@ -80,8 +86,8 @@ def _no_longer(token: NewToken, caller: Caller) -> NewToken:
 
 def _add(session: Session, token: NewToken, *, at: datetime, by: str) -> NewToken:
     line = token.line
-    add_token(session, line, digest=digest(token.secret), by=by)
-    add_audit(
+    add_token(session, line, digest=hash_secret(token.secret), by=by)
+    add_audit_entry(
         session,
         at=at,
         by=by,
@@ -93,7 +99,7 @@ def _add(session: Session, token: NewToken, *, at: datetime, by: str) -> NewToke
     return token
 
 
-def _new(
+def _make_token(
     *,
     label: str,
     scopes: Iterable[Scope],
@@ -102,16 +108,16 @@ def _new(
     person_id: str | None = None,
     run_id: str | None = None,
 ) -> NewToken:
-    if not 1 <= days <= MOST_DAYS:
-        fault = Fault("#/days", "days.range", f"A token lasts from 1 to {MOST_DAYS} days.")
+    if not 1 <= days <= MAX_DAYS:
+        fault = ErrorDetail("#/days", "days.range", f"A token lasts from 1 to {MAX_DAYS} days.")
         raise MalformedRequest(fault.detail, code="token.invalid", faults=(fault,))
     names = tuple(sorted(scope.value for scope in scopes))
     if not names:
-        fault = Fault("#/scopes", "scopes.empty", "A token needs at least one scope.")
+        fault = ErrorDetail("#/scopes", "scopes.empty", "A token needs at least one scope.")
         raise MalformedRequest(fault.detail, code="token.invalid", faults=(fault,))
     secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
     line = TokenLine(
-        id=new_id("tok"),
+        id=make_id("tok"),
         hint=secret[-4:],
         label=label,
         person_id=person_id,
@@ -129,14 +135,16 @@ def revoke_own_token(session: Session, caller: Caller, *, token_id: str, at: dat
     """Revoke one of the caller's own tokens."""
     person = caller.need_person()
     revoke_token(session, token_id=token_id, person_id=person.id, at=at)
-    add_audit(session, at=at, by=caller.id, action="token.revoked", subject=token_id)
+    add_audit_entry(session, at=at, by=caller.id, action="token.revoked", subject=token_id)
 
 
-def revoke_service_token(session: Session, place: Place, *, token_id: str, at: datetime) -> None:
+def revoke_service_token(
+    session: Session, place: Membership, *, token_id: str, at: datetime
+) -> None:
     """Revoke a token of a course run."""
     place.need(Role.INSTRUCTOR)
     revoke_token(session, token_id=token_id, run_id=place.run.id, at=at)
-    add_audit(
+    add_audit_entry(
         session, at=at, by=place.caller.id, run_id=place.run.id, action="token.revoked",
         subject=token_id,
     )  # fmt: skip

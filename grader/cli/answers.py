@@ -11,7 +11,7 @@ from typing import Any
 from grader.errors import AnswerRefused, FieldError, OperatorError
 
 # What Python's reader of JSON says, in words for those who do not program.
-_PLAINER = {
+_JSON_MESSAGES = {
     "Expecting value": "a value is missing or cannot be read",
     "Expecting property name": "a name in double quotes is needed; no comma may stand last",
     "Expecting ',' delimiter": "a comma or a closing bracket is missing",
@@ -24,11 +24,11 @@ _PLAINER = {
 }
 
 #: No answer to any question comes near this.
-MOST_BYTES = 4 * 1024 * 1024
+_MAX_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class DecodedAnswer:
     """What was sent, decoded, and where it came from."""
 
     data: Any
@@ -44,26 +44,26 @@ class Sent:
 class UnreadableAnswer(AnswerRefused):
     """An answer that cannot be read, with what was sent."""
 
-    def __init__(self, errors: list[FieldError], *, sent: Sent) -> None:
+    def __init__(self, errors: list[FieldError], *, sent: DecodedAnswer) -> None:
         super().__init__(errors)
         self.sent = sent
 
 
-def load_sent(path: Path, *, is_earlier: bool = False) -> Sent:
+def load_answer(path: Path, *, is_earlier: bool = False) -> DecodedAnswer:
     """Decode a JSON file; `-` is standard input."""
     source = "standard input" if str(path) == "-" else str(path)
     try:
         if str(path) == "-":
-            raw = sys.stdin.buffer.read(MOST_BYTES + 1)
+            raw = sys.stdin.buffer.read(_MAX_BYTES + 1)
         else:
             with path.open("rb") as file:
-                raw = file.read(MOST_BYTES + 1)
+                raw = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise OperatorError(f"{source} cannot be read: {error.strerror}.") from None
-    return decode_sent(raw, source=source, is_earlier=is_earlier)
+    return decode_answer(raw, source=source, is_earlier=is_earlier)
 
 
-def decode_sent(raw: bytes, *, source: str, is_earlier: bool = False) -> Sent:
+def decode_answer(raw: bytes, *, source: str, is_earlier: bool = False) -> DecodedAnswer:
     """Decode JSON; the body of a request, `{"answer": {…}}`, is taken for the answer in it.
 
     NaN and infinities are let through, so that whoever reads the numbers can say where they stand.
@@ -73,54 +73,54 @@ def decode_sent(raw: bytes, *, source: str, is_earlier: bool = False) -> Sent:
     UnreadableAnswer
         Where it is no JSON, is too large, or has a key twice.
     """
-    sent = Sent(None, source, is_earlier)
-    if len(raw) > MOST_BYTES:
-        raise _refused(sent, f"is larger than {MOST_BYTES // 2**20} MiB", "answer.size")
+    sent = DecodedAnswer(None, source, is_earlier)
+    if len(raw) > _MAX_BYTES:
+        raise _make_error(sent, f"is larger than {_MAX_BYTES // 2**20} MiB", "answer.size")
     try:
         text = raw.decode(json.detect_encoding(raw))
-        data = json.loads(text, object_pairs_hook=_without_repeats, parse_int=_integer)
+        data = json.loads(text, object_pairs_hook=_refuse_repeated_keys, parse_int=_read_integer)
         # Half of a surrogate pair can be written in JSON, but is no text.
         json.dumps(data, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        raise _refused(sent, _say_where(error), "json.invalid") from None
+        raise _make_error(sent, _describe_json_error(error), "json.invalid") from None
     except UnicodeError:
-        raise _refused(sent, "is no text in UTF-8", "json.encoding") from None
+        raise _make_error(sent, "is no text in UTF-8", "json.encoding") from None
     except RecursionError:
-        raise _refused(sent, "is nested too deeply", "json.depth") from None
-    except _Repeated as error:
-        raise _refused(sent, f"has the key {error.args[0]!r} twice", "json.repeated") from None
+        raise _make_error(sent, "is nested too deeply", "json.depth") from None
+    except _RepeatedKeyError as error:
+        raise _make_error(sent, f"has the key {error.args[0]!r} twice", "json.repeated") from None
     if isinstance(data, dict) and set(data) == {"answer"} and isinstance(data["answer"], dict):
         data = data["answer"]
     return replace(sent, data=data)
 
 
-class _Repeated(Exception):
+class _RepeatedKeyError(Exception):
     """A key that stands twice in one object."""
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name, value in pairs:
         if name in result:
-            raise _Repeated(name[:24])
+            raise _RepeatedKeyError(name[:24])
         result[name] = value
     return result
 
 
-def _integer(digits: str) -> int:
+def _read_integer(digits: str) -> int:
     # Python refuses to read thousands of digits; so many are too large in any case.
     return int(digits[:400])
 
 
-def _say_where(error: json.JSONDecodeError) -> str:
+def _describe_json_error(error: json.JSONDecodeError) -> str:
     if not error.doc.strip():
         return "is empty"
-    known = (plainer for start, plainer in _PLAINER.items() if error.msg.startswith(start))
+    known = (plainer for start, plainer in _JSON_MESSAGES.items() if error.msg.startswith(start))
     what = next(known, error.msg)
     return f"is no valid JSON; in line {error.lineno}, column {error.colno} {what}"
 
 
-def _refused(sent: Sent, message: str, code: str) -> UnreadableAnswer:
+def _make_error(sent: DecodedAnswer, message: str, code: str) -> UnreadableAnswer:
     expected = "a JSON object with the fields by name"
     fault = FieldError(f"{sent.source} {message}.", field="", code=code, expected=expected)
     return UnreadableAnswer([fault], sent=sent)

@@ -20,7 +20,7 @@ from grader.rubric.examples import Failure, Mutant, is_noticed, list_mutants, ru
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class QuestionCheck:
     """How one question came out."""
 
     question: str
@@ -37,7 +37,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CheckStep:
     """What was just done."""
 
     question: str
@@ -45,7 +45,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
+class _Job:
     """What one process does at once: the examples of a question, or one of its mutants."""
 
     question: str
@@ -53,8 +53,8 @@ class _Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
-    unit: _Unit
+class _JobResult:
+    unit: _Job
     failures: tuple[Failure, ...] = ()
     change: str = ""
     is_noticed: bool = True
@@ -68,7 +68,9 @@ def load_folder(folder: Path) -> Catalog:
 
 def count_steps(folder: Path, *, wanted: str | None = None, mutate: bool = False) -> int:
     """How many steps there are at most: fewer, where examples fail."""
-    return sum(1 + (len(_mutants(each)) if mutate else 0) for each in _rubrics(folder, wanted))
+    return sum(
+        1 + (len(_list_mutants(each)) if mutate else 0) for each in _list_rubrics(folder, wanted)
+    )
 
 
 def run_checks(
@@ -78,33 +80,33 @@ def run_checks(
     wanted: str | None = None,
     mutate: bool = False,
     workers: int | None = None,
-    tell: Callable[[Step], None] = lambda _: None,
-) -> list[Checked]:
+    tell: Callable[[CheckStep], None] = lambda _: None,
+) -> list[QuestionCheck]:
     """Check the questions of a folder, or the one that is wanted, in several processes.
 
     Mutants of a question whose examples fail are left out: they would all be noticed.
     """
-    rubrics = _rubrics(folder, wanted)
+    rubrics = _list_rubrics(folder, wanted)
     failures: dict[str, tuple[Failure, ...]] = {}
     # The longest ones first, so that no process is left alone with one at the end.
-    units = [_Unit(rubric.id) for rubric in sorted(rubrics, key=_effort, reverse=True)]
+    units = [_Job(rubric.id) for rubric in sorted(rubrics, key=_estimate_effort, reverse=True)]
     # Closed at once when somebody stops it, or its processes would go on to the end.
-    with closing(_run(folder, units, variants, workers)) as results:
+    with closing(_run_jobs(folder, units, variants, workers)) as results:
         for done in results:
             failures[done.unit.question] = done.failures
-            tell(Step(done.unit.question, "examples"))
+            tell(CheckStep(done.unit.question, "examples"))
     sound = [rubric for rubric in rubrics if mutate and not failures[rubric.id]]
     mutants = [
-        _Unit(rubric.id, place) for rubric in sound for place in range(len(_mutants(rubric)))
+        _Job(rubric.id, place) for rubric in sound for place in range(len(_list_mutants(rubric)))
     ]
     unnoticed: dict[str, list[str]] = {rubric.id: [] for rubric in rubrics}
-    with closing(_run(folder, mutants, variants, workers)) as results:
+    with closing(_run_jobs(folder, mutants, variants, workers)) as results:
         for done in results:
             if not done.is_noticed:
                 unnoticed[done.unit.question].append(done.change)
-            tell(Step(done.unit.question, done.change))
+            tell(CheckStep(done.unit.question, done.change))
     return [
-        Checked(
+        QuestionCheck(
             rubric.id,
             len(rubric.form.examples),
             variants,
@@ -116,41 +118,41 @@ def run_checks(
     ]
 
 
-def _rubrics(folder: Path, wanted: str | None) -> list[Rubric]:
+def _list_rubrics(folder: Path, wanted: str | None) -> list[Rubric]:
     return [each for each in load_folder(folder).rubrics() if wanted in (None, each.id)]
 
 
-def _mutants(rubric: Rubric) -> list[Mutant]:
+def _list_mutants(rubric: Rubric) -> list[Mutant]:
     return list(list_mutants(rubric.question))
 
 
-def _effort(rubric: Rubric) -> int:
+def _estimate_effort(rubric: Rubric) -> int:
     sets = rubric.question.key_sets.counts[0] if rubric.question.key_sets else 1
     return sets * len(rubric.form.examples)
 
 
-def _run_unit(folder: Path, unit: _Unit, variants: int) -> _Done:
+def _run_job(folder: Path, unit: _Job, variants: int) -> _JobResult:
     rubric = load_folder(folder).get_rubric(unit.question)
     if unit.mutant is None:
         outcomes = run_examples(rubric, variants=variants)
-        return _Done(unit, tuple(failure for outcome in outcomes for failure in outcome))
-    mutant = _mutants(rubric)[unit.mutant]
-    return _Done(unit, change=mutant.change, is_noticed=is_noticed(rubric, mutant))
+        return _JobResult(unit, tuple(failure for outcome in outcomes for failure in outcome))
+    mutant = _list_mutants(rubric)[unit.mutant]
+    return _JobResult(unit, change=mutant.change, is_noticed=is_noticed(rubric, mutant))
 
 
-def _run(
-    folder: Path, units: Sequence[_Unit], variants: int, workers: int | None
-) -> Generator[_Done, None, None]:
+def _run_jobs(
+    folder: Path, units: Sequence[_Job], variants: int, workers: int | None
+) -> Generator[_JobResult, None, None]:
     """Run units in processes of their own; as they are done, in any order."""
-    processes = min(workers or _cores(), len(units))
+    processes = min(workers or _count_cores(), len(units))
     if processes <= 1:
-        yield from (_run_unit(folder, unit, variants) for unit in units)
+        yield from (_run_job(folder, unit, variants) for unit in units)
         return
-    pool = ProcessPoolExecutor(processes, initializer=_begin_worker)
-    before = signal.signal(signal.SIGTERM, _end_in_order)
+    pool = ProcessPoolExecutor(processes, initializer=_start_worker)
+    before = signal.signal(signal.SIGTERM, _exit_on_signal)
     try:
-        with _uninterrupted():
-            waiting = [pool.submit(_run_unit, folder, unit, variants) for unit in units]
+        with _delay_interrupts():
+            waiting = [pool.submit(_run_job, folder, unit, variants) for unit in units]
         yield from (done.result() for done in as_completed(waiting))
     except BrokenProcessPool:
         raise OperatorError(
@@ -168,7 +170,7 @@ def _run(
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
+def _delay_interrupts() -> Iterator[None]:
     """Put off Ctrl-C until the end: a pool that is half started can neither go on nor be ended."""
     caught: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _: caught.append(number))
@@ -180,18 +182,18 @@ def _uninterrupted() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def _end_in_order(number: int, _: object) -> None:
+def _exit_on_signal(number: int, _: object) -> None:
     """End by an exception, so that no process is left behind."""
     sys.exit(128 + number)
 
 
-def _begin_worker() -> None:
+def _start_worker() -> None:
     # Ctrl-C reaches every process of the terminal; the first one decides for all.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _cores() -> int:
+def _count_cores() -> int:
     """How many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -13,11 +13,11 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from grader.cli.options import console
+from grader.cli.console import console
 from grader.errors import OperatorError
 from grader.settings import Settings, load_settings
 from grader.store.database import Database, Session, open_database
-from grader.store.migrations import current, pending, upgrade
+from grader.store.migrations import find_current_revision, list_pending_revisions, migrate_up
 from grader.store.queries.courses import RunLine, find_run, list_runs
 
 #: Who did it, where somebody at the machine itself did.
@@ -30,7 +30,7 @@ LoginArgument = Annotated[str, typer.Argument(metavar="LOGIN", help="The person'
 YesOption = Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")]
 
 
-def now() -> datetime:
+def read_clock() -> datetime:
     """The time by this machine's clock."""
     return datetime.now(UTC)
 
@@ -39,8 +39,8 @@ def now() -> datetime:
 def open_to_read() -> Iterator[Database]:
     """The service's database, which must be up to date."""
     address = load_settings().address_of_database
-    _need_file(address)
-    _need_up_to_date(address)
+    _check_file_exists(address)
+    _check_up_to_date(address)
     with closing(open_database(address)) as database:
         yield database
 
@@ -49,13 +49,13 @@ def open_to_read() -> Iterator[Database]:
 def open_to_write() -> Iterator[Database]:
     """The service's database; one that is still empty gets its tables first."""
     address = load_settings().address_of_database
-    if current(address) is None:
-        upgrade(address)
+    if find_current_revision(address) is None:
+        migrate_up(address)
     with open_to_read() as database:
         yield database
 
 
-def _need_file(address: str) -> None:
+def _check_file_exists(address: str) -> None:
     """Refuse to read from a file that is not there; opening it would make it."""
     path = address.partition("?")[0].removeprefix("sqlite:///")
     if address.startswith("sqlite:///") and path and not Path(path).exists():
@@ -65,23 +65,23 @@ def _need_file(address: str) -> None:
         )
 
 
-def _need_up_to_date(address: str) -> None:
-    waiting = pending(address)
+def _check_up_to_date(address: str) -> None:
+    waiting = list_pending_revisions(address)
     if not waiting:
         return
-    revision = current(address)
+    revision = find_current_revision(address)
     state = f"is at revision {revision}, not {waiting[-1]}" if revision else "has no tables yet"
     raise OperatorError(
-        f"The database {hide_password(address)} {state}. `grader migrate` brings it up to date."
+        f"The database {remove_password(address)} {state}. `grader migrate` brings it up to date."
     )
 
 
-def hide_password(address: str) -> str:
+def remove_password(address: str) -> str:
     """The address of a database, for showing."""
     return re.sub(r"(?i)(?<=password=)[^&]*", "***", _PASSWORD.sub(r"\1:***", address))
 
 
-def base_url(settings: Settings) -> str:
+def build_base_url(settings: Settings) -> str:
     """How browsers reach the service."""
     if settings.base_url:
         return settings.base_url.rstrip("/")
@@ -102,7 +102,7 @@ def get_run(session: Session, run_id: str) -> RunLine:
     return run
 
 
-def show_time(moment: datetime | None) -> str:
+def format_time(moment: datetime | None) -> str:
     """A moment for tables, in UTC."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}" if moment else ""
 
@@ -114,15 +114,15 @@ def print_table(headings: list[str], rows: list[list[str]]) -> None:
         # What is typed again elsewhere stays in one piece.
         table.add_column(heading, overflow="fold", no_wrap=place == 0)
     for row in rows:
-        table.add_row(*(_plain(cell) for cell in row))
+        table.add_row(*(_escape_cell(cell) for cell in row))
     console.print(table)
 
 
-def _plain(text: str) -> str:
+def _escape_cell(text: str) -> str:
     return escape("".join(c if c.isprintable() else "?" for c in text))
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line as it is."""
     console.print(text, markup=False, soft_wrap=True)
 

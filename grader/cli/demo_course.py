@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from grader.accounts.sign_in import make_sign_in_link
 from grader.accounts.tokens import make_personal_token
-from grader.cli.options import console
+from grader.cli.console import console
 from grader.demo.people import ASSISTANT, INSTRUCTOR, NAMES, RUN_ID, STUDENT
 from grader.domain.roles import ALL_SCOPES, STUDENT_SCOPES, Scope
 from grader.settings import Settings
@@ -19,7 +19,7 @@ from grader.store.queries.courses import find_run
 from grader.store.queries.people import PersonLine, find_people
 from grader.web.service import Service
 
-_BY = "operator"
+_OPERATOR = "operator"
 _TOKEN_DAYS = 30
 
 #: The variables of the tokens, whose they are, and what they may be used for.
@@ -29,24 +29,25 @@ _TOKENS: tuple[tuple[str, str, frozenset[Scope]], ...] = (
 )
 
 
-def tell_demo(service: Service, settings: Settings, *, students: int = len(NAMES)) -> None:
+def prepare_demo(service: Service, settings: Settings, *, students: int = len(NAMES)) -> None:
     """Add the demo, unless it is there, and print new sign-in links and tokens for it."""
     with service.database.read() as session:
         is_there = find_run(session, run_id=RUN_ID) is not None
     if not is_there:
-        _add(service, students)
+        _add_demo(service, students)
     now = service.clock()
     with service.database.write() as session:
         people = find_people(session, logins=[INSTRUCTOR, ASSISTANT, STUDENT])
         links = {
-            login: f"{service.base_url}/sign-in/{make_sign_in_link(session, each, at=now, by=_BY)}"
+            login: f"{service.base_url}/sign-in/"
+            + make_sign_in_link(session, each, at=now, by=_OPERATOR)
             for login, each in people.items()
         }
-        exports = _exports(session, people, service.base_url, now)
-    _print(links, exports, _write(settings.data_folder / "demo.env", exports))
+        exports = _make_exports(session, people, service.base_url, now)
+    _print_access(links, exports, _write_exports(settings.data_folder / "demo.env", exports))
 
 
-def _add(service: Service, students: int) -> None:
+def _add_demo(service: Service, students: int) -> None:
     """Fill in the demo, with a bar on a terminal and a line elsewhere."""
     # Only the first start needs all of this.
     from grader.demo.fill import fill
@@ -59,7 +60,7 @@ def _add(service: Service, students: int) -> None:
         TimeElapsedColumn(),
     )
     if not console.is_terminal:
-        _say(f"Adding a course with {students} made-up students and their attempts …")
+        _print_line(f"Adding a course with {students} made-up students and their attempts …")
     with (
         Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar,
         service.database.write() as session,
@@ -72,7 +73,7 @@ def _add(service: Service, students: int) -> None:
         fill(session, service.desk, now=service.clock(), students=students, progress=show)
 
 
-def _exports(
+def _make_exports(
     session: Session, people: dict[str, PersonLine], base_url: str, now: datetime
 ) -> dict[str, str]:
     exports = {"KEYSET": base_url}
@@ -80,40 +81,40 @@ def _exports(
         if login in people:
             token = make_personal_token(
                 session, people[login], label="demo", scopes=scopes, days=_TOKEN_DAYS, at=now,
-                by=_BY,
+                by=_OPERATOR,
             )  # fmt: skip
             exports[name] = token.secret
     return exports
 
 
-def _write(path: Path, exports: dict[str, str]) -> Path | None:
+def _write_exports(path: Path, exports: dict[str, str]) -> Path | None:
     """Write the exports to a file that its owner alone can read; None where that is impossible."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.writelines(f"{each}\n" for each in _lines(exports))
+            file.writelines(f"{each}\n" for each in _format_exports(exports))
     except OSError:
         return None
     return path
 
 
-def _lines(exports: dict[str, str]) -> list[str]:
+def _format_exports(exports: dict[str, str]) -> list[str]:
     return [f"export {name}={value}" for name, value in exports.items()]
 
 
-def _print(links: dict[str, str], exports: dict[str, str], written: Path | None) -> None:
-    _say("\nThe demo: sign in as one of these, once (the next start makes new links):")
+def _print_access(links: dict[str, str], exports: dict[str, str], written: Path | None) -> None:
+    _print_line("\nThe demo: sign in as one of these, once (the next start makes new links):")
     for login, role in ((INSTRUCTOR, "instructor"), (ASSISTANT, "assistant"), (STUDENT, "student")):
         if login in links:
-            _say(f"  {login:5}  {role:10}  {links[login]}")
-    _say("\nFor curl, paste this into another terminal:")
-    for line in _lines(exports):
-        _say(f"  {line}")
+            _print_line(f"  {login:5}  {role:10}  {links[login]}")
+    _print_line("\nFor curl, paste this into another terminal:")
+    for line in _format_exports(exports):
+        _print_line(f"  {line}")
     if written is not None:
-        _say(f"or: . {written}")
-    _say("")
+        _print_line(f"or: . {written}")
+    _print_line("")
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     console.print(text, markup=False, soft_wrap=True)

@@ -6,23 +6,23 @@ import difflib
 from pathlib import Path
 
 from grader.errors import OperatorError
-from grader.rubric.catalog import Catalog, Rubric, load_assignment, load_catalog, shipped_folder
+from grader.rubric.catalog import Catalog, Rubric, get_shipped_folder, load_assignment, load_catalog
 
 
-def load(rubrics: Path | None) -> Catalog:
+def load_rubrics(rubrics: Path | None) -> Catalog:
     """The catalog of a folder, by default of the shipped rubrics."""
-    return load_catalog((rubrics or shipped_folder()).resolve())
+    return load_catalog((rubrics or get_shipped_folder()).resolve())
 
 
-def find_rubric(wanted: str, rubrics: Path | None) -> Rubric:
+def get_rubric(wanted: str, rubrics: Path | None) -> Rubric:
     """The question called `ASSIGNMENT/QUESTION`; only its own assignment need be in order."""
     name, _, question = wanted.partition("/")
-    folder = (rubrics or shipped_folder()).resolve() / name
+    folder = (rubrics or get_shipped_folder()).resolve() / name
     if name and question and (folder / "assignment.yaml").is_file():
         found = load_assignment(folder).rubrics.get(question)
         if found is not None:
             return found
-    catalog = load(rubrics)
+    catalog = load_rubrics(rubrics)
     ids = {rubric.id: rubric for rubric in catalog.rubrics()}
     if wanted in ids:
         return ids[wanted]

@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import sys
 import time
 
+import uvicorn
 from fastapi import FastAPI
+from uvicorn.supervisors import Multiprocess
 
-from grader.cli.database import base_url, now
-from grader.grading.context import Desk
+from grader.accounts.people import make_person
+from grader.accounts.sign_in import make_sign_in_link
+from grader.cli.console import console
+from grader.cli.database import build_base_url, read_clock
+from grader.cli.demo_course import prepare_demo
+from grader.errors import OperatorError
+from grader.grading.context import GradingContext
 from grader.grading.signing import SigningKey
 from grader.settings import Settings, load_settings
 from grader.store.database import Database, lock, open_database
-from grader.store.migrations import upgrade
-from grader.store.queries.signing_keys import add_signing_key, find_signing_key
+from grader.store.migrations import migrate_up
+from grader.store.queries.audit import add_signing_key, find_signing_key
+from grader.store.queries.people import has_operator
 from grader.store.writer import Writer
 from grader.web.app import make_app
-from grader.web.http.body import Caps
-from grader.web.http.rate_limits import Budgets, Rule
-from grader.web.ops.logs import Logs, capture_libraries, open_logs
+from grader.web.http.body import BodyLimits
+from grader.web.http.rate_limits import RateLimit, RateLimiter
+from grader.web.http.server import DeadlineProtocol
+from grader.web.ops.logs import Logger, install_library_logging, open_logs
 from grader.web.ops.metrics import open_metrics
 from grader.web.service import Service
 
 
-def open_up_to_date(settings: Settings) -> Database:
+def _open_up_to_date(settings: Settings) -> Database:
     """The database of the settings, with its tables brought up to date."""
     database = open_database(settings.address_of_database)
-    upgrade(settings.address_of_database)
+    migrate_up(settings.address_of_database)
     return database
 
 
-def open_desk(database: Database) -> Desk:
+def open_grading_context(database: Database) -> GradingContext:
     """A desk with the key that signs receipts; the first one ever asked for is made."""
     with database.read() as session:
         private = find_signing_key(session)
@@ -42,37 +53,37 @@ def open_desk(database: Database) -> Desk:
             if private is None:
                 key = SigningKey.generate()
                 private = key.to_bytes()
-                add_signing_key(session, key_id=key.id, private=private, at=now())
-    return Desk(SigningKey.from_bytes(private))
+                add_signing_key(session, key_id=key.id, private=private, at=read_clock())
+    return GradingContext(SigningKey.from_bytes(private))
 
 
 def open_service(settings: Settings) -> Service:
     """A service, ready to be served."""
-    database = open_up_to_date(settings)
+    database = _open_up_to_date(settings)
     metrics = open_metrics()
     return Service(
         database=database,
         writer=Writer(database, observe_group=metrics.writer_group_size.observe),
-        desk=open_desk(database),
-        clock=now,
-        budgets=_open_budgets(settings),
+        desk=open_grading_context(database),
+        clock=read_clock,
+        budgets=_make_rate_limits(settings),
         logs=_open_logs(settings),
         metrics=metrics,
-        base_url=base_url(settings),
+        base_url=build_base_url(settings),
     )
 
 
-def _open_budgets(settings: Settings) -> Budgets:
+def _make_rate_limits(settings: Settings) -> RateLimiter:
     rates = {
         "read": settings.reads_per_minute,
         "submit": settings.submits_per_minute,
         "sign_in": settings.sign_ins_per_minute,
     }
-    rules = {name: Rule(per_minute=rate, burst=rate) for name, rate in rates.items()}
-    return Budgets(rules, time.monotonic)
+    rules = {name: RateLimit(per_minute=rate, burst=rate) for name, rate in rates.items()}
+    return RateLimiter(rules, time.monotonic)
 
 
-def _open_logs(settings: Settings) -> Logs:
+def _open_logs(settings: Settings) -> Logger:
     pretty = {"auto": None, "json": False, "text": True}[settings.log_format]
     return open_logs(sys.stderr, pretty=pretty, level=settings.log_level)
 
@@ -81,10 +92,124 @@ def make_service_app() -> FastAPI:
     """The app of one of several processes, which read the settings from the environment."""
     settings = load_settings()
     service = open_service(settings)
-    capture_libraries(service.logs)
-    return make_app(service, caps_of(settings))
+    install_library_logging(service.logs)
+    return make_app(service, make_body_limits(settings))
 
 
-def caps_of(settings: Settings) -> Caps:
+def make_body_limits(settings: Settings) -> BodyLimits:
     """How large and how slow a body may be."""
-    return Caps(most_body_bytes=settings.body_bytes, body_seconds=settings.body_seconds)
+    return BodyLimits(most_body_bytes=settings.body_bytes, body_seconds=settings.body_seconds)
+
+
+_SHUTDOWN_SECONDS = 20
+
+
+def run_server(*, host: str | None, port: int | None, workers: int | None, is_demo: bool) -> None:
+    """Serve until somebody ends it."""
+    settings = _apply_options(load_settings(), host=host, port=port, workers=workers)
+    listener = _listen(settings)
+    settings = _apply_options(settings, port=listener.getsockname()[1])
+    service = open_service(settings)
+    install_library_logging(service.logs)
+    _print_data_location(settings)
+    _add_first_operator(service.database, settings)
+    if is_demo:
+        prepare_demo(service, settings)
+    console.print(f"Listening on [bold]{build_base_url(settings)}[/] (Ctrl+C ends it).")
+    if settings.workers > 1:
+        service.database.close()
+        _serve_with_workers(settings, listener)
+    else:
+        app = make_app(service, make_body_limits(settings))
+        uvicorn.Server(_make_config(app, settings)).run(sockets=[listener])
+
+
+def _apply_options(settings: Settings, **chosen: object) -> Settings:
+    return settings.model_copy(
+        update={name: value for name, value in chosen.items() if value is not None}
+    )
+
+
+def _listen(settings: Settings) -> socket.socket:
+    """Take the port before anything else, so that a mistake is told at once."""
+    if settings.workers > 1 and settings.address_of_database.startswith("sqlite"):
+        raise OperatorError(
+            "Several processes need PostgreSQL; SQLite has one writer. "
+            "Set GRADER_DATABASE_URL, or leave --workers out."
+        )
+    try:
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        return socket.create_server((settings.host, settings.port), family=family, backlog=1024)
+    except OSError as error:
+        raise OperatorError(
+            f"{settings.host}:{settings.port} cannot be listened on: {error.strerror}. "
+            "--port chooses another one."
+        ) from None
+
+
+def _print_data_location(settings: Settings) -> None:
+    address = settings.address_of_database
+    if address.startswith("sqlite"):
+        console.print(f"Data: {address.removeprefix('sqlite:///')}", markup=False, soft_wrap=True)
+    else:
+        console.print("Data: PostgreSQL", markup=False)
+
+
+def _add_first_operator(database: Database, settings: Settings) -> None:
+    """Let the first one in: a new service has nobody who could make an account."""
+    with database.read() as session:
+        if has_operator(session):
+            return
+    with database.write() as session:
+        person = make_person(
+            session,
+            login="operator",
+            name="Operator",
+            email=None,
+            is_operator=True,
+            at=read_clock(),
+            by="operator",
+        )
+        code = make_sign_in_link(session, person, at=read_clock(), by="operator")
+    folder = f"GRADER_DATA_FOLDER={settings.data_folder} " if _has_other_folder(settings) else ""
+    console.print(
+        f"Sign in as operator, once (`{folder}grader user link operator` makes another link):",
+        markup=False,
+        soft_wrap=True,
+    )
+    console.print(f"  {build_base_url(settings)}/sign-in/{code}", markup=False, soft_wrap=True)
+
+
+def _has_other_folder(settings: Settings) -> bool:
+    """Whether another command would look for the data in another place."""
+    usual = Settings.model_fields["data_folder"].get_default(call_default_factory=True)
+    return not settings.database_url and settings.data_folder != usual
+
+
+def _make_config(app: object, settings: Settings, **more: object) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,  # type: ignore[arg-type]  # an app, or where to import one from
+        http=DeadlineProtocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=True,
+        forwarded_allow_ips=settings.trusted_proxies,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        backlog=1024,
+        **more,  # type: ignore[arg-type]  # as uvicorn names them
+    )
+
+
+def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
+    # The processes read their settings from the environment.
+    os.environ |= {
+        "GRADER_HOST": settings.host,
+        "GRADER_PORT": str(settings.port),
+        "GRADER_WORKERS": str(settings.workers),
+    }
+    config = _make_config(
+        "grader.cli.server:make_service_app", settings, factory=True, workers=settings.workers
+    )
+    Multiprocess(config, sockets=[listener]).run()

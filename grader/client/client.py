@@ -11,28 +11,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from grader.client.errors import UNREADABLE, ClientError, left_open
-from grader.client.facts import arrays_of, understand
+from grader.client.answers import PreparedAnswer, build_reading, prepare_answer
+from grader.client.errors import UNREADABLE, ClientError, set_outcome_unknown
 from grader.client.progress import (
     Assignment,
+    AssignmentStanding,
     Course,
-    Standing,
     read_assignment,
+    read_assignment_standing,
     read_course,
-    read_whole,
 )
 from grader.client.questions import Question, read_question
+from grader.client.responses import read_response, to_arrays
 from grader.client.results import (
     Reading,
     Result,
+    add_reading,
     read_reading,
     read_result,
     read_results,
-    with_reading,
 )
 from grader.client.retries import Patience
-from grader.client.transport import Call, Transport
-from grader.client.values import Ready, make_ready, reading_of
+from grader.client.transport import ApiRequest, Transport
 
 ADDRESS_VARIABLE = "KEYSET"
 TOKEN_VARIABLE = "KEYSET_TOKEN"
@@ -41,10 +41,10 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Sending:
+class _PendingAttempt:
     """An attempt on its way: whatever happens, it is sent again with the same key."""
 
-    call: Call
+    call: ApiRequest
     reading: Reading
 
 
@@ -79,15 +79,15 @@ class Client:
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         self._transport = Transport(
-            address or _need(environment, ADDRESS_VARIABLE, "address of the service"),
-            token=token or _need(environment, TOKEN_VARIABLE, "token"),
+            address or _get_setting(environment, ADDRESS_VARIABLE, "address of the service"),
+            token=token or _get_setting(environment, TOKEN_VARIABLE, "token"),
             timeout_seconds=timeout_seconds,
             patience=patience or Patience(),
         )
         self._course = course
         self._assignment = assignment
         self._questions: dict[str, Question] = {}
-        self._sending: _Sending | None = None
+        self._sending: _PendingAttempt | None = None
 
     def __repr__(self) -> str:
         where = " / ".join(filter(None, [self._course, self._assignment]))
@@ -115,7 +115,7 @@ class Client:
         """The course that is worked on."""
         if self._course is None:
             found = [each.id for each in self.courses()]
-            self._course = _only(found, "course", "You take part in no course.")
+            self._course = _choose_only(found, "course", "You take part in no course.")
         return self._course
 
     @property
@@ -123,25 +123,27 @@ class Client:
         """The assignment that is worked on."""
         if self._assignment is None:
             found = [each.id for each in self.assignments()]
-            self._assignment = _only(found, "assignment", "The course has no assignment yet.")
+            self._assignment = _choose_only(
+                found, "assignment", "The course has no assignment yet."
+            )
         return self._assignment
 
     def courses(self) -> tuple[Course, ...]:
         """The courses in which the caller takes part."""
-        return understand(_several(read_course), self._get("/courses"))
+        return read_response(_read_each(read_course), self._get("/courses"))
 
     def assignments(self) -> tuple[Assignment, ...]:
         """The assignments of the course, by due date."""
-        data = self._get(f"/courses/{_named(self.course)}/assignments")
-        return understand(_several(read_assignment), data)
+        data = self._get(f"/courses/{_check_name(self.course)}/assignments")
+        return read_response(_read_each(read_assignment), data)
 
-    def standing(self) -> Standing:
+    def standing(self) -> AssignmentStanding:
         """Where the caller stands with the assignment, question by question."""
-        return understand(read_whole, self._get(self._place()))
+        return read_response(read_assignment_standing, self._get(self._place()))
 
     def question(self, question: str) -> Question:
         """A question with the caller's own numbers as arrays; fetched anew each time."""
-        fetched = understand(read_question, self._get(self._place(question)))
+        fetched = read_response(read_question, self._get(self._place(question)))
         self._questions[question] = fetched
         return fetched
 
@@ -151,19 +153,21 @@ class Client:
         No grade ever rests on them. Empty where the question samples nothing.
         """
         data = self._get(f"{self._place(question)}/practice?count={count}")
-        return understand(lambda told: arrays_of(told["key_sets"]), data)
+        return read_response(lambda told: to_arrays(told["key_sets"]), data)
 
     def attempts(self, question: str) -> tuple[Result, ...]:
         """The caller's attempts at a question, in order."""
-        return understand(read_results, self._get(f"{self._place(question)}/attempts"))
+        return read_response(read_results, self._get(f"{self._place(question)}/attempts"))
 
     def attempt(self, attempt_id: str) -> Result:
         """An attempt with its receipt."""
-        return understand(read_result, self._get(f"/attempts/{_named(attempt_id)}"))
+        return read_response(read_result, self._get(f"/attempts/{_check_name(attempt_id)}"))
 
     def bundle(self, attempt_id: str, path: str | Path) -> Path:
         """Write an attempt's bundle to a file, for `grader replay`; in a folder, by its id."""
-        reply = self._transport.call(Call("GET", f"/attempts/{_named(attempt_id)}/bundle"))
+        reply = self._transport.call(
+            ApiRequest("GET", f"/attempts/{_check_name(attempt_id)}/bundle")
+        )
         target = Path(path)
         if target.is_dir():
             target = target / f"{attempt_id}.json"
@@ -212,8 +216,8 @@ class Client:
         waiting = self._sending
         if waiting is None or (waiting.call.path, waiting.call.body) != (path, body):
             reading = self._read(question, ready, say)
-            call = Call("POST", path, body, key=str(uuid.uuid4()))
-            self._sending = _Sending(call, reading)
+            call = ApiRequest("POST", path, body, key=str(uuid.uuid4()))
+            self._sending = _PendingAttempt(call, reading)
         return self.resume(quiet=quiet)
 
     def resume(self, *, quiet: bool = False) -> Result:
@@ -226,62 +230,66 @@ class Client:
         sending = self._sending
         try:
             reply = self._transport.call(sending.call, say=None if quiet else print)
-            stored = understand(read_result, reply.json())
+            stored = read_response(read_result, reply.json())
         except ClientError as error:
             if error.code == UNREADABLE:
                 # Whoever said this, it tells nothing about the attempt.
-                left_open(error)
+                set_outcome_unknown(error)
             if not error.is_unknown:
                 self._sending = None
             raise
         self._sending = None
-        result = with_reading(stored, sending.reading, is_repeated=reply.status == 200)
+        result = add_reading(stored, sending.reading, is_repeated=reply.status == 200)
         if not quiet:
             print(result)
         return result
 
-    def _ready(self, question: str, values: Mapping[str, object]) -> Ready:
-        return make_ready(values, self._known(question).fields)
+    def _ready(self, question: str, values: Mapping[str, object]) -> PreparedAnswer:
+        return prepare_answer(values, self._known(question).fields)
 
     def _known(self, question: str) -> Question:
         """The question, fetched where it was not before, so that its shapes are known."""
         return self._questions.get(question) or self.question(question)
 
-    def _read(self, question: str, ready: Ready, say: Callable[[str], None] | None) -> Reading:
+    def _read(
+        self, question: str, ready: PreparedAnswer, say: Callable[[str], None] | None
+    ) -> Reading:
         """How an answer is read; only where there are formulas the service is asked."""
         if ready.formulas:
             return self._check(question, ready, say)
-        return reading_of(ready, self._known(question).fields)
+        return build_reading(ready, self._known(question).fields)
 
-    def _check(self, question: str, ready: Ready, say: Callable[[str], None] | None) -> Reading:
-        call = Call("POST", f"{self._place(question)}/check", ready.body())
-        return understand(read_reading, self._transport.call(call, say=say).json())
+    def _check(
+        self, question: str, ready: PreparedAnswer, say: Callable[[str], None] | None
+    ) -> Reading:
+        call = ApiRequest("POST", f"{self._place(question)}/check", ready.body())
+        return read_response(read_reading, self._transport.call(call, say=say).json())
 
     # Calling
 
     def _get(self, path: str) -> Any:
-        return self._transport.call(Call("GET", path), say=print).json()
+        return self._transport.call(ApiRequest("GET", path), say=print).json()
 
     def _place(self, question: str | None = None) -> str:
-        place = f"/courses/{_named(self.course)}/assignments/{_named(self.assignment)}"
+        place = f"/courses/{_check_name(self.course)}/assignments/{_check_name(self.assignment)}"
         if question is None:
             return place
         # A result names its question together with the assignment; both ways are understood.
-        return f"{place}/questions/{_named(question.removeprefix(f'{self.assignment}/'))}"
+        return f"{place}/questions/{_check_name(question.removeprefix(f'{self.assignment}/'))}"
 
 
-def _several(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
+def _read_each(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda data: tuple(read(each) for each in data)
 
 
-def _named(name: str) -> str:
+def _check_name(name: str) -> str:
     """A name as a part of an address; what would lead to another address is no name."""
     if not _NAME.fullmatch(name):
         raise ClientError(f"Nothing can have the name {name[:40]!r}.", code="not_found")
     return name
 
 
-def _need(environment: Mapping[str, str], variable: str, what: str) -> str:
+def _get_setting(environment: Mapping[str, str], variable: str, what: str) -> str:
     value = environment.get(variable, "")
     if not value:
         raise ClientError(
@@ -291,7 +299,7 @@ def _need(environment: Mapping[str, str], variable: str, what: str) -> str:
     return value
 
 
-def _only(found: list[str], what: str, none: str) -> str:
+def _choose_only(found: list[str], what: str, none: str) -> str:
     if len(found) == 1:
         return found[0]
     listed = f"Say which {what} you mean, {what}=…: {', '.join(found)}." if found else none

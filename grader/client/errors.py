@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grader.client.layout import fold
+from grader.client.layout import wrap_text
 from grader.errors import AnswerRefused, FieldError, KeysetError
 
 UNREADABLE = "reply.unreadable"
 
-_FREE = "No attempt was used."
-_UNKNOWN = (
+_NO_ATTEMPT_USED = "No attempt was used."
+_OUTCOME_UNKNOWN = (
     "It is not known whether the attempt counts. Calling resume(), or submitting the same again, "
     "is safe: it counts once at most."
 )
@@ -74,15 +74,15 @@ class ClientError(KeysetError):
         """The sentence, then each place on lines of its own."""
         only = self.places[0] if len(self.places) == 1 else None
         hint = "" if only and only.hint == self.hint else self.hint
-        lines = [fold(" ".join(filter(None, [self.detail, hint])))]
+        lines = [wrap_text(" ".join(filter(None, [self.detail, hint])))]
         for place in self.places:
             lines.append("")
-            lines += _lines_of(place, says_detail=not self.detail.startswith(place.detail))
+            lines += _format_place(place, says_detail=not self.detail.startswith(place.detail))
         told = f"({self.code}, request {self.request_id})" if self.request_id else f"({self.code})"
         return "\n".join([*lines, "", told])
 
 
-def _lines_of(place: ProblemPlace, *, says_detail: bool) -> list[str]:
+def _format_place(place: ProblemPlace, *, says_detail: bool) -> list[str]:
     column = f", column {place.column}" if place.column is not None else ""
     facts = {
         "expected": place.expected,
@@ -91,23 +91,23 @@ def _lines_of(place: ProblemPlace, *, says_detail: bool) -> list[str]:
     }
     lines = [f"  {place.pointer}{column}"]
     if says_detail:
-        lines.append(fold(place.detail, indent=4))
+        lines.append(wrap_text(place.detail, indent=4))
     lines += [
-        fold(text, indent=14, first=f"    {name:<10}") for name, text in facts.items() if text
+        wrap_text(text, indent=14, first=f"    {name:<10}") for name, text in facts.items() if text
     ]
     return lines
 
 
-def refusal(refused: AnswerRefused) -> ClientError:
+def make_answer_error(refused: AnswerRefused) -> ClientError:
     """The error of an answer that was refused before it was sent."""
-    places = [_place_of(each) for each in refused.errors]
+    places = [_from_field_error(each) for each in refused.errors]
     detail = places[0].detail
     if len(places) > 1:
         detail = f"{len(places)} places of the answer need a change."
     return ClientError(f"{detail} Nothing was sent.", code=refused.code, places=places)
 
 
-def _place_of(error: FieldError) -> ProblemPlace:
+def _from_field_error(error: FieldError) -> ProblemPlace:
     return ProblemPlace(
         pointer=error.pointer,
         detail=error.message,
@@ -119,7 +119,7 @@ def _place_of(error: FieldError) -> ProblemPlace:
     )
 
 
-def problem_error(problem: Mapping[str, Any], *, status: int, says_free: bool) -> ClientError:
+def make_problem_error(problem: Mapping[str, Any], *, status: int, says_free: bool) -> ClientError:
     """The error of a problem that the service answered with.
 
     `says_free` is for answers that were refused: it is said that no attempt was used.
@@ -132,20 +132,20 @@ def problem_error(problem: Mapping[str, Any], *, status: int, says_free: bool) -
         detail = f"{detail} ({problem['instance']})"
     is_free = says_free and not problem.get("attempt_used")
     if is_free and "no attempt was used" not in detail.lower():
-        detail = f"{detail} {_FREE}"
+        detail = f"{detail} {_NO_ATTEMPT_USED}"
     listed = problem.get("errors")
     places = listed if isinstance(listed, list) else []
     return ClientError(
         detail,
         code=code,
         status=status,
-        places=[_place_in(each) for each in places if isinstance(each, Mapping)],
+        places=[_from_problem(each) for each in places if isinstance(each, Mapping)],
         hint=str(problem.get("hint") or ""),
         request_id=str(problem.get("request_id") or ""),
     )
 
 
-def _place_in(told: Mapping[str, Any]) -> ProblemPlace:
+def _from_problem(told: Mapping[str, Any]) -> ProblemPlace:
     column = told.get("column")
     words = {
         name: str(told.get(name) or "")
@@ -154,14 +154,14 @@ def _place_in(told: Mapping[str, Any]) -> ProblemPlace:
     return ProblemPlace(**words, column=column if isinstance(column, int) else None)
 
 
-def left_open(error: ClientError) -> ClientError:
+def set_outcome_unknown(error: ClientError) -> ClientError:
     """The error, saying that it is not known whether the attempt counts."""
     error.is_unknown = True
-    error.hint = f"{error.hint} {_UNKNOWN}".strip()
+    error.hint = f"{error.hint} {_OUTCOME_UNKNOWN}".strip()
     return error
 
 
-def unreadable(status: int | None = None) -> ClientError:
+def make_unreadable_error(status: int | None = None) -> ClientError:
     """The error of an answer that is not Keyset's, or of another version of it."""
     return ClientError(
         "The answer cannot be understood; it may not come from Keyset.",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 WIDTH = 88
 
 
-def fold(text: str, *, indent: int = 0, first: str | None = None) -> str:
+def wrap_text(text: str, *, indent: int = 0, first: str | None = None) -> str:
     """A text in lines; the first begins with `first`, the others with that many spaces."""
     blank = " " * indent
     return textwrap.fill(
@@ -21,7 +21,9 @@ def fold(text: str, *, indent: int = 0, first: str | None = None) -> str:
     )
 
 
-def align(rows: Sequence[Sequence[str]], *, right: frozenset[int] = frozenset()) -> list[str]:
+def format_columns(
+    rows: Sequence[Sequence[str]], *, right: frozenset[int] = frozenset()
+) -> list[str]:
     """Rows of cells as lines in columns; those in `right` are flush right, the last is folded."""
     if not rows:
         return []
@@ -33,18 +35,20 @@ def align(rows: Sequence[Sequence[str]], *, right: frozenset[int] = frozenset())
             for place, (cell, width) in enumerate(zip(row, widths, strict=False))
         ]
         start = "".join(f"{cell}  " for cell in cells)
-        lines.append(fold(row[-1], indent=len(start), first=start) if row[-1] else start.rstrip())
+        lines.append(
+            wrap_text(row[-1], indent=len(start), first=start) if row[-1] else start.rstrip()
+        )
     return lines
 
 
-def show_points(points: float) -> str:
+def format_points(points: float) -> str:
     """Points without needless zeros; they have two decimals at most."""
     return f"{points:.2f}".rstrip("0").rstrip(".")
 
 
-def count(number: float, noun: str) -> str:
+def format_count(number: float, noun: str) -> str:
     """So many of a thing, in words: *1 point*, *2 points*."""
-    return f"{show_points(number)} {noun}{'' if number == 1 else 's'}"
+    return f"{format_points(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def describe_axes(axes: Sequence[int]) -> str:
@@ -53,6 +57,6 @@ def describe_axes(axes: Sequence[int]) -> str:
         case ():
             return "a number"
         case (length,):
-            return count(length, "number")
+            return format_count(length, "number")
         case _:
             return " × ".join(map(str, axes))

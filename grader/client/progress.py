@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from grader.client.facts import points_of, show_time, time_of
-from grader.client.layout import align, count, show_points
+from grader.client.layout import format_columns, format_count, format_points
+from grader.client.responses import format_time, parse_points, parse_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Standing:
+class AssignmentStanding:
     """An assignment with its questions; printed, it is a table."""
 
     assignment: Assignment
@@ -58,32 +58,36 @@ class Standing:
 
     def __repr__(self) -> str:
         whole = self.assignment
-        due = f", due {show_time(whole.due_at)}" if whole.due_at else ""
+        due = f", due {format_time(whole.due_at)}" if whole.due_at else ""
         rows = [
             (
                 each.id,
-                _of(each.points, each.max_points),
+                _format_ratio(each.points, each.max_points),
                 each.state.replace("_", " "),
                 f"{each.attempts_left} left",
                 each.title,
             )
             for each in self.questions
         ]
-        pending = f" {count(whole.pending, 'point')} for a person to give." if whole.pending else ""
+        pending = (
+            f" {format_count(whole.pending, 'point')} for a person to give."
+            if whole.pending
+            else ""
+        )
         grade = f" Grade: {whole.grade}." if whole.grade else ""
         return "\n".join(
             [
                 f"{whole.title} ({whole.id}){due}",
                 "",
-                *align(rows, right=frozenset({1, 3})),
+                *format_columns(rows, right=frozenset({1, 3})),
                 "",
-                f"{_of(whole.points, whole.max_points)} points.{pending}{grade}",
+                f"{_format_ratio(whole.points, whole.max_points)} points.{pending}{grade}",
             ]
         )
 
 
-def _of(points: float | None, most: float) -> str:
-    return f"{'–' if points is None else show_points(points)} / {show_points(most)}"
+def _format_ratio(points: float | None, most: float) -> str:
+    return f"{'–' if points is None else format_points(points)} / {format_points(most)}"
 
 
 def read_course(data: Any) -> Course:
@@ -91,12 +95,12 @@ def read_course(data: Any) -> Course:
     return Course(data["id"], data["title"], data["role"])
 
 
-def read_standing(data: Any) -> QuestionStanding:
+def read_question_standing(data: Any) -> QuestionStanding:
     """Read where the caller stands with a question."""
     return QuestionStanding(
         id=data["id"],
         title=data["title"],
-        points=points_of(data["points"]),
+        points=parse_points(data["points"]),
         max_points=float(data["max_points"]),
         pending=float(data["pending"]),
         attempts=data["attempts"],
@@ -110,16 +114,16 @@ def read_assignment(data: Any) -> Assignment:
     return Assignment(
         id=data["id"],
         title=data["title"],
-        points=points_of(data["points"]),
+        points=parse_points(data["points"]),
         max_points=float(data["max_points"]),
         pending=float(data["pending"]),
         grade=data["grade"],
-        due_at=time_of(data["due_at"]),
+        due_at=parse_time(data["due_at"]),
         phase=data["phase"],
     )
 
 
-def read_whole(data: Any) -> Standing:
+def read_assignment_standing(data: Any) -> AssignmentStanding:
     """Read an assignment with its questions."""
-    questions = tuple(read_standing(each) for each in data["questions"])
-    return Standing(read_assignment(data), questions, data)
+    questions = tuple(read_question_standing(each) for each in data["questions"])
+    return AssignmentStanding(read_assignment(data), questions, data)

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from grader.client.facts import arrays_of, show_time, time_of
-from grader.client.layout import align, count, describe_axes, show_points
-from grader.client.progress import QuestionStanding, read_standing
+from grader.client.layout import describe_axes, format_columns, format_count, format_points
+from grader.client.progress import QuestionStanding, read_question_standing
+from grader.client.responses import format_time, parse_time, to_arrays
 
 
 @dataclass(frozen=True, slots=True)
-class FieldFacts:
+class FieldInfo:
     """One field of an answer: what may be sent."""
 
     name: str
@@ -33,7 +33,7 @@ class FieldFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class CriterionFacts:
+class CriterionInfo:
     """A criterion, known before the attempt."""
 
     id: str
@@ -54,8 +54,8 @@ class Question:
     prompt: str
     max_points: float
     given: Mapping[str, Any]
-    fields: tuple[FieldFacts, ...]
-    criteria: tuple[CriterionFacts, ...]
+    fields: tuple[FieldInfo, ...]
+    criteria: tuple[CriterionInfo, ...]
     example: Mapping[str, Any]
     hints: tuple[str, ...]
     builds_on: str | None
@@ -72,18 +72,18 @@ class Question:
     def __repr__(self) -> str:
         return "\n".join(
             [
-                f"{self.id} · {self.title} ({count(self.max_points, 'point')})",
+                f"{self.id} · {self.title} ({format_count(self.max_points, 'point')})",
                 "",
                 self.prompt.rstrip(),
                 "",
                 "Given (indices count from zero):",
-                *_indented([(name, describe_given(each)) for name, each in self.given.items()]),
+                *_indent_rows([(name, _describe_given(each)) for name, each in self.given.items()]),
                 "",
                 "Answer:",
-                *_indented([(each.name, _takes(each)) for each in self.fields]),
+                *_indent_rows([(each.name, _describe_field(each)) for each in self.fields]),
                 "",
                 "Criteria:",
-                *_indented([(show_points(each.points), each.title) for each in self.criteria]),
+                *_indent_rows([(format_points(each.points), each.title) for each in self.criteria]),
                 *[f"\nHint: {hint}" for hint in self.hints],
                 "",
                 self._state(),
@@ -92,29 +92,29 @@ class Question:
 
     def _repr_markdown_(self) -> str:
         """What a notebook shows: Markdown, with TeX between dollar signs."""
-        given = [f"`{name}`: {describe_given(each)}" for name, each in self.given.items()]
-        fields = [f"`{each.name}`: {_takes(each)}" for each in self.fields]
-        criteria = [f"{each.title} ({show_points(each.points)})" for each in self.criteria]
+        given = [f"`{name}`: {_describe_given(each)}" for name, each in self.given.items()]
+        fields = [f"`{each.name}`: {_describe_field(each)}" for each in self.fields]
+        criteria = [f"{each.title} ({format_points(each.points)})" for each in self.criteria]
         return "\n\n".join(
             [
-                f"### {self.id} · {self.title} ({count(self.max_points, 'point')})",
+                f"### {self.id} · {self.title} ({format_count(self.max_points, 'point')})",
                 self.prompt.rstrip(),
                 "**Given** (indices count from zero)",
-                _listed(given),
+                _format_list(given),
                 "**Answer**",
-                _listed(fields),
+                _format_list(fields),
                 "**Criteria**",
-                _listed(criteria),
+                _format_list(criteria),
                 *[f"> Hint: {hint}" for hint in self.hints],
                 self._state(),
             ]
         )
 
     def _state(self) -> str:
-        due = f" Due {show_time(self.due_at)}." if self.due_at else ""
+        due = f" Due {format_time(self.due_at)}." if self.due_at else ""
         earlier = f" It builds on your answer to {self.builds_on}." if self.builds_on else ""
         left = self.attempts_left
-        return f"{count(left, 'attempt')} left.{due}{earlier}"
+        return f"{format_count(left, 'attempt')} left.{due}{earlier}"
 
 
 def read_question(data: Any) -> Question:
@@ -124,23 +124,23 @@ def read_question(data: Any) -> Question:
         title=data["title"],
         prompt=data["prompt"],
         max_points=float(data["max_points"]),
-        given=arrays_of(data["given"]),
-        fields=tuple(_field(each) for each in data["fields"]),
+        given=to_arrays(data["given"]),
+        fields=tuple(_read_field(each) for each in data["fields"]),
         criteria=tuple(
-            CriterionFacts(each["id"], each["title"], float(each["points"]))
+            CriterionInfo(each["id"], each["title"], float(each["points"]))
             for each in data["criteria"]
         ),
         example=data["example"],
         hints=tuple(data["hints"]),
         builds_on=data["uses"]["question"] if data["uses"] else None,
-        due_at=time_of(data["due_at"]),
-        standing=read_standing(data["standing"]),
+        due_at=parse_time(data["due_at"]),
+        standing=read_question_standing(data["standing"]),
         json=data,
     )
 
 
-def _field(data: Any) -> FieldFacts:
-    return FieldFacts(
+def _read_field(data: Any) -> FieldInfo:
+    return FieldInfo(
         name=data["name"],
         kind=data["kind"],
         takes=data["takes"],
@@ -151,19 +151,19 @@ def _field(data: Any) -> FieldFacts:
     )
 
 
-def describe_given(value: Any) -> str:
+def _describe_given(value: Any) -> str:
     """A given value in a few words: a number itself, an array by its shape."""
     return describe_axes(value.shape) if isinstance(value, np.ndarray) else str(value)
 
 
-def _takes(field: FieldFacts) -> str:
+def _describe_field(field: FieldInfo) -> str:
     symbols = f"; symbols: {', '.join(field.symbols)}" if field.symbols else ""
     return field.takes + symbols
 
 
-def _indented(rows: list[tuple[str, str]]) -> list[str]:
-    return align([("", *row) for row in rows])
+def _indent_rows(rows: list[tuple[str, str]]) -> list[str]:
+    return format_columns([("", *row) for row in rows])
 
 
-def _listed(items: list[str]) -> str:
+def _format_list(items: list[str]) -> str:
     return "\n".join(f"- {item}" for item in items) or "(nothing)"

@@ -7,8 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from grader.client.facts import points_of, show_time, time_of
-from grader.client.layout import align, count, describe_axes, fold, show_points
+from grader.client.layout import (
+    describe_axes,
+    format_columns,
+    format_count,
+    format_points,
+    wrap_text,
+)
+from grader.client.responses import format_time, parse_points, parse_time
 
 _MARKS = {"met": "✓", "partly_met": "~", "not_met": "✗", "ungradable": "?", "pending": "…"}
 
@@ -51,7 +57,7 @@ class Reading:
     """Fields that may follow later."""
 
     def __repr__(self) -> str:
-        lines = align([("Read", each.field, each.describe()) for each in self.fields])
+        lines = format_columns([("Read", each.field, each.describe()) for each in self.fields])
         later = [f"Not sent yet: {', '.join(self.not_sent)}."] if self.not_sent else []
         return "\n".join([*lines, *later])
 
@@ -118,16 +124,16 @@ class Result:
     """Whether the same answer was sent before, so that no attempt was used."""
 
     def __repr__(self) -> str:
-        score = "not shown yet" if self.score is None else show_points(self.score)
-        of = show_points(self.max_automatic)
+        score = "not shown yet" if self.score is None else format_points(self.score)
+        of = format_points(self.max_automatic)
         return f"<Result {self.id}: {self.question}, attempt {self.number}, {score} of {of}>"
 
     def __str__(self) -> str:
         blocks = [
             [f"{self.question} · attempt {self.number}", *self._before()],
             [repr(self.reading)] if self.reading is not None else [],
-            align([_row(each) for each in self.criteria], right=frozenset({1})),
-            [fold(each.text, indent=2, first="→ ") for each in self.misconceptions],
+            format_columns([_format_row(each) for each in self.criteria], right=frozenset({1})),
+            [wrap_text(each.text, indent=2, first="→ ") for each in self.misconceptions],
             [self._total()],
             self._receipt(),
         ]
@@ -144,36 +150,38 @@ class Result:
                 "Tried with a reference answer to the part before, because yours does not earn the "
                 "points there that this part builds on."
             )
-        return [fold(line) for line in lines]
+        return [wrap_text(line) for line in lines]
 
     def _total(self) -> str:
         parts = []
         if self.score is None:
             parts.append("The attempt is stored; its result is not shown yet.")
         elif self.max_automatic:
-            parts.append(f"{show_points(self.score)} of {count(self.max_automatic, 'point')}.")
+            parts.append(
+                f"{format_points(self.score)} of {format_count(self.max_automatic, 'point')}."
+            )
         if self.pending:
             waits = "waits" if self.pending == 1 else "wait"
-            parts.append(f"{count(self.pending, 'point')} {waits} for a person.")
+            parts.append(f"{format_count(self.pending, 'point')} {waits} for a person.")
         if self.days_late:
-            parts.append(f"{count(self.days_late, 'day')} late.")
-        parts.append(f"{count(self.attempts_left, 'attempt')} left.")
-        return fold(" ".join(parts))
+            parts.append(f"{format_count(self.days_late, 'day')} late.")
+        parts.append(f"{format_count(self.attempts_left, 'attempt')} left.")
+        return wrap_text(" ".join(parts))
 
     def _receipt(self) -> list[str]:
         receipt = self.receipt
-        return align(
+        return format_columns(
             [
                 ("Receipt", receipt.attempt),
-                ("received", show_time(receipt.received_at)),
+                ("received", format_time(receipt.received_at)),
                 ("answer", receipt.answer),
             ]
         )
 
 
-def _row(criterion: CriterionResult) -> tuple[str, str, str]:
+def _format_row(criterion: CriterionResult) -> tuple[str, str, str]:
     mark = _MARKS.get(criterion.outcome, "?")
-    points = f"{show_points(criterion.points)} / {show_points(criterion.max_points)}"
+    points = f"{format_points(criterion.points)} / {format_points(criterion.max_points)}"
     return mark, points, " ".join([f"{criterion.title}.", criterion.text]).rstrip()
 
 
@@ -185,14 +193,16 @@ def read_result(data: Any) -> Result:
         id=data["id"],
         number=data["number"],
         question=data["question"],
-        score=points_of(data["score"]),
+        score=parse_points(data["score"]),
         max_score=float(data["max_score"]),
         max_automatic=float(data["max_automatic"]),
         pending=float(data["pending"]),
-        points=points_of(data["points"]),
+        points=parse_points(data["points"]),
         days_late=data["days_late"],
         is_counted=data["is_counted"],
-        criteria=tuple(_criterion(each, said.get(each["id"], "")) for each in data["criteria"]),
+        criteria=tuple(
+            _read_criterion(each, said.get(each["id"], "")) for each in data["criteria"]
+        ),
         misconceptions=tuple(
             Misconception(each["id"], each["text"]) for each in data["misconceptions"]
         ),
@@ -200,7 +210,7 @@ def read_result(data: Any) -> Result:
         attempts_left=data["attempts_left"],
         receipt=Receipt(
             attempt=receipt["attempt"],
-            received_at=time_of(receipt["received_at"]),
+            received_at=parse_time(receipt["received_at"]),
             answer=receipt["answer"],
             signature=receipt["signature"],
         ),
@@ -213,7 +223,7 @@ def read_results(data: Any) -> tuple[Result, ...]:
     return tuple(read_result(each) for each in data)
 
 
-def _criterion(data: Any, text: str) -> CriterionResult:
+def _read_criterion(data: Any, text: str) -> CriterionResult:
     return CriterionResult(
         id=data["id"],
         title=data["title"],
@@ -240,6 +250,6 @@ def read_reading(data: Any) -> Reading:
     return Reading(fields, tuple(data["not_sent"]))
 
 
-def with_reading(result: Result, reading: Reading, *, is_repeated: bool) -> Result:
+def add_reading(result: Result, reading: Reading, *, is_repeated: bool) -> Result:
     """The result of an answer that was just sent."""
     return replace(result, reading=reading, is_repeated=is_repeated)

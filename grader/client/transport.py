@@ -11,21 +11,26 @@ from urllib.parse import urlsplit
 import httpx2
 
 from grader import __version__
-from grader.client.errors import ClientError, left_open, problem_error, unreadable
+from grader.client.errors import (
+    ClientError,
+    make_problem_error,
+    make_unreadable_error,
+    set_outcome_unknown,
+)
 from grader.client.retries import Patience, read_retry_after
 
 #: The service is busy, or something before it has lost it for a while.
-_AGAIN = {429, 502, 503, 504}
+_RETRY_STATUSES = {429, 502, 503, 504}
 #: With these it was certainly not looked at what was sent.
-_NOT_LOOKED_AT = {401, 403, 429}
+_NOT_PROCESSED_STATUSES = {401, 403, 429}
 #: Nothing was sent before one of these.
-_BEFORE_SENDING = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+_NOT_SENT_ERRORS = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 #: Trying again would not help with these.
-_HOPELESS = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.InvalidURL)
+_PERMANENT_ERRORS = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.InvalidURL)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiRequest:
     """What is asked of the service; all of its tries are the same, byte for byte."""
 
     method: str
@@ -45,7 +50,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ApiResponse:
     """What the service answered."""
 
     status: int
@@ -56,7 +61,7 @@ class Reply:
         try:
             return json.loads(self.content)
         except ValueError:
-            raise unreadable(self.status) from None
+            raise make_unreadable_error(self.status) from None
 
 
 @dataclass(slots=True)
@@ -74,7 +79,7 @@ class Transport:
     def __init__(
         self, address: str, *, token: str, timeout_seconds: float, patience: Patience
     ) -> None:
-        self.address = check_address(address)
+        self.address = _check_address(address)
         self._patience = patience
         self._http = httpx2.Client(
             headers={
@@ -89,7 +94,7 @@ class Transport:
         """Close the connection."""
         self._http.close()
 
-    def call(self, call: Call, *, say: Callable[[str], None] | None = None) -> Reply:
+    def call(self, call: ApiRequest, *, say: Callable[[str], None] | None = None) -> ApiResponse:
         """Ask the service, again where need be; `say` is told why it takes longer.
 
         Raises
@@ -101,11 +106,11 @@ class Transport:
         while True:
             tries.count += 1
             response, reason = self._try(call, tries)
-            if response is not None and response.status_code not in _AGAIN:
-                return _read(response, call, tries)
+            if response is not None and response.status_code not in _RETRY_STATUSES:
+                return _read_reply(response, call, tries)
             self._wait(call, tries, response, reason, say)
 
-    def _try(self, call: Call, tries: _Tries) -> tuple[httpx2.Response | None, str]:
+    def _try(self, call: ApiRequest, tries: _Tries) -> tuple[httpx2.Response | None, str]:
         try:
             response = self._http.request(
                 call.method,
@@ -113,19 +118,19 @@ class Transport:
                 content=call.body,
                 headers=call.headers(),
             )
-        except _HOPELESS as error:
+        except _PERMANENT_ERRORS as error:
             raise ClientError(f"{self.address}: {error}.", code="address.invalid") from None
         except (httpx2.TransportError, httpx2.DecodingError) as error:
-            if not isinstance(error, _BEFORE_SENDING):
+            if not isinstance(error, _NOT_SENT_ERRORS):
                 tries.may_have_arrived = True
             return None, self._explain(error)
-        if response.status_code in _AGAIN - _NOT_LOOKED_AT:
+        if response.status_code in _RETRY_STATUSES - _NOT_PROCESSED_STATUSES:
             tries.may_have_arrived = True
         return response, f"{self.address} is busy or away just now ({response.status_code})."
 
     def _wait(
         self,
-        call: Call,
+        call: ApiRequest,
         tries: _Tries,
         response: httpx2.Response | None,
         reason: str,
@@ -155,7 +160,7 @@ class Transport:
                 return f"The connection to {self.address} was lost."
 
 
-def check_address(address: str) -> str:
+def _check_address(address: str) -> str:
     """An address without a slash at its end; refused where it is none, or holds a password."""
     text = address.strip().rstrip("/")
     try:
@@ -185,10 +190,10 @@ def _check_token(token: str) -> str:
     return text
 
 
-def _read(response: httpx2.Response, call: Call, tries: _Tries) -> Reply:
+def _read_reply(response: httpx2.Response, call: ApiRequest, tries: _Tries) -> ApiResponse:
     status = response.status_code
     if 200 <= status < 300:
-        return Reply(status, response.content)
+        return ApiResponse(status, response.content)
     if response.is_redirect:
         target = response.headers.get("Location", "")
         raise ClientError(
@@ -196,19 +201,19 @@ def _read(response: httpx2.Response, call: Call, tries: _Tries) -> Reply:
             code="address.moved",
             status=status,
         )
-    problem = _problem(response)
+    problem = _find_problem(response)
     if problem is None:
-        raise unreadable(status)
+        raise make_unreadable_error(status)
     # A defect may show after the attempt was stored.
-    is_open = status >= 500 or (tries.may_have_arrived and status in _NOT_LOOKED_AT)
+    is_open = status >= 500 or (tries.may_have_arrived and status in _NOT_PROCESSED_STATUSES)
     is_unknown = call.key is not None and is_open
     # Only answers have a body. Where one comes at the wrong time (409), the reason says enough.
     says_free = call.body is not None and not is_unknown and status != 409
-    error = problem_error(problem, status=status, says_free=says_free)
-    raise left_open(error) if is_unknown else error
+    error = make_problem_error(problem, status=status, says_free=says_free)
+    raise set_outcome_unknown(error) if is_unknown else error
 
 
-def _problem(response: httpx2.Response) -> Mapping[str, Any] | None:
+def _find_problem(response: httpx2.Response) -> Mapping[str, Any] | None:
     try:
         problem = json.loads(response.content)
     except ValueError:
@@ -217,13 +222,13 @@ def _problem(response: httpx2.Response) -> Mapping[str, Any] | None:
 
 
 def _give_up(
-    call: Call,
+    call: ApiRequest,
     tries: _Tries,
     response: httpx2.Response | None,
     reason: str,
     asked: float | None,
 ) -> NoReturn:
-    problem = _problem(response) if response is not None else None
+    problem = _find_problem(response) if response is not None else None
     often = "once" if tries.count == 1 else f"{tries.count} times"
     detail = str(problem["detail"]) if problem and "detail" in problem else reason
     later = f" The service asks to wait {asked:.0f} seconds." if asked else ""
@@ -234,4 +239,4 @@ def _give_up(
         code=str(problem["code"]) if problem else "service.unreachable",
         status=response.status_code if response is not None else None,
     )
-    raise left_open(error) if is_unknown else error
+    raise set_outcome_unknown(error) if is_unknown else error

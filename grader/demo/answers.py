@@ -19,7 +19,7 @@ from grader.rubric.forms import ExampleForm, RangeForm
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class AnswerPool:
     """What is sent to a question: right answers, typical mistakes, and fields for text."""
 
     right: tuple[ExampleForm, ...]
@@ -33,16 +33,18 @@ class Pool:
         return not self.right
 
 
-def make_pool(rubric: Rubric) -> Pool:
+def make_pool(rubric: Rubric) -> AnswerPool:
     """Sort a question's examples, without those that name an earlier answer or rest on chance."""
     fields = rubric.question.fields
     texts = tuple(each.name for each in fields if isinstance(each, TextField))
     usable = [each for each in rubric.form.examples if _is_usable(each, texts)]
-    most = max((points_of(each) for each in usable), default=Decimal(0))
-    return Pool(
-        right=tuple(each for each in usable if points_of(each) == most),
+    most = max((compute_points(each) for each in usable), default=Decimal(0))
+    return AnswerPool(
+        right=tuple(each for each in usable if compute_points(each) == most),
         # What is wrong by rounding alone is now and then right by luck.
-        wrong=tuple(each for each in usable if points_of(each) < most and each.rounded is None),
+        wrong=tuple(
+            each for each in usable if compute_points(each) < most and each.rounded is None
+        ),
         text_fields=texts,
         is_external=any(isinstance(each, ExternalField) for each in fields),
     )
@@ -54,19 +56,19 @@ def _is_usable(example: ExampleForm, texts: Sequence[str]) -> bool:
     return bool(sends) and is_certain and example.uses is None
 
 
-def points_of(example: ExampleForm) -> Decimal:
+def compute_points(example: ExampleForm) -> Decimal:
     """What an example earns, or at least earns."""
     if isinstance(example.earns, RangeForm):
         return example.earns.at_least
     return example.earns or Decimal(0)
 
 
-def choose_right(pool: Pool, rng: random.Random) -> ExampleForm:
+def choose_right(pool: AnswerPool, rng: random.Random) -> ExampleForm:
     """A right answer; authors put the usual ones first."""
     return rng.choices(pool.right, [1 / (place + 1) for place in range(len(pool.right))])[0]
 
 
-def choose_wrong(pool: Pool, rng: random.Random, count: int) -> list[ExampleForm]:
+def choose_wrong(pool: AnswerPool, rng: random.Random, count: int) -> list[ExampleForm]:
     """So many different wrong answers, if there are so many, each no worse than the one before.
 
     Mistakes that rubrics have a name for are the usual ones.
@@ -77,15 +79,15 @@ def choose_wrong(pool: Pool, rng: random.Random, count: int) -> list[ExampleForm
         weights = [5 if each.shows and each.shows != "any" else 1 for each in left]
         pick = rng.choices(range(len(left)), weights)[0]
         chosen.append(left.pop(pick))
-    return sorted(chosen, key=points_of)
+    return sorted(chosen, key=compute_points)
 
 
-def answer_on(rubric: Rubric, example: ExampleForm, variant: Variant) -> dict[str, Any]:
+def build_answer(rubric: Rubric, example: ExampleForm, variant: Variant) -> dict[str, Any]:
     """An example as a student with this variant sends it."""
-    return {**example.answer, **_numbers(rubric, example, variant)}
+    return {**example.answer, **_compute_fields(rubric, example, variant)}
 
 
-def _numbers(rubric: Rubric, example: ExampleForm, variant: Variant) -> dict[str, Any]:
+def _compute_fields(rubric: Rubric, example: ExampleForm, variant: Variant) -> dict[str, Any]:
     if not example.numbers:
         return {}
     if example.rounded is not None:

@@ -45,7 +45,7 @@ Kaʻiulani Kealoha, Moana Tāwhiri, Nizhoni Begay
 NAMES = tuple(" ".join(each.split()) for each in _NAMES.split(","))
 
 
-def login_of(number: int) -> str:
+def make_login(number: int) -> str:
     """The login of a made-up student, counted from zero."""
     return f"s{number + 1:03}"
 
@@ -57,7 +57,7 @@ def make_roster(students: int) -> Roster:
         for number, (login, name, role, section) in enumerate(_NAMED, start=2)
     ]
     for number, name in enumerate(NAMES[:students]):
-        login, section = login_of(number), "AB"[number % 2]
+        login, section = make_login(number), "AB"[number % 2]
         lines.append(
             RosterLine(len(lines) + 2, login, name, f"{login}@example.edu", Role.STUDENT, section)
         )

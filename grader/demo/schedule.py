@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from grader.demo.behaviour import Term
-from grader.rubric.catalog import Assignment, Catalog
+from grader.demo.behaviour import ScheduledAssignment
+from grader.rubric.catalog import Catalog, CompiledAssignment
 
 ZONE = ZoneInfo("Europe/Warsaw")
 
@@ -27,7 +27,7 @@ _DAYS = {
 }
 
 
-def last_midnight(now: datetime) -> datetime:
+def compute_midnight(now: datetime) -> datetime:
     """When today began: all that was done was done before, so that the hour changes nothing.
 
     Times with this zone are counted by the clock on the wall.
@@ -35,15 +35,19 @@ def last_midnight(now: datetime) -> datetime:
     return datetime.combine(now.astimezone(ZONE).date(), time(0), ZONE)
 
 
-def make_terms(catalog: Catalog, *, today: datetime) -> list[Term]:
+def make_schedule(catalog: Catalog, *, today: datetime) -> list[ScheduledAssignment]:
     """The three assignments with their time, in the order in which they open."""
-    return [_term(catalog.assignments[name], days, today) for name, days in _DAYS.items()]
+    return [
+        _schedule_assignment(catalog.assignments[name], days, today) for name, days in _DAYS.items()
+    ]
 
 
-def _term(assignment: Assignment, days: _Days, today: datetime) -> Term:
+def _schedule_assignment(
+    assignment: CompiledAssignment, days: _Days, today: datetime
+) -> ScheduledAssignment:
     due_at = today + timedelta(days=days.due + 1, seconds=-1)
     late_days = assignment.form.late.days
-    return Term(
+    return ScheduledAssignment(
         assignment,
         opens_at=today + timedelta(days=days.opens, hours=8),
         due_at=due_at,

@@ -8,43 +8,51 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from grader.accounts.callers import Caller, Place, enter
-from grader.demo.behaviour import Student, Term
+from grader.accounts.callers import Caller, Membership, get_membership
+from grader.demo.behaviour import ScheduledAssignment, Student
 from grader.demo.people import ASSISTANT, INSTRUCTOR
-from grader.demo.texts import COMMENTS, Quality, quality_of
+from grader.demo.texts import COMMENTS, Quality, find_quality
 from grader.domain.roles import ALL_SCOPES
-from grader.grading.context import Desk
-from grader.grading.grades.overrides import OutsideScore, enter_scores, extend, override, version_of
-from grader.grading.reviews.review import Waiting, list_waiting, review
+from grader.grading.context import GradingContext
+from grader.grading.grades.overrides import (
+    OutsideScore,
+    format_grade_version,
+    override_grade,
+    record_extension,
+    record_external_scores,
+)
+from grader.grading.reviews.review import ReviewTask, list_review_tasks, review_criterion
 from grader.store.database import Session
-from grader.store.queries.courses import Member, RunLine
+from grader.store.queries.courses import MemberLine, RunLine
 from grader.store.queries.grades import GradeLine, list_grades
 from grader.store.queries.people import get_person
 
-LAB = "2a"
+_LAB_QUESTION = "2a"
 #: The assistant reviews this section first, and has not come to the end of it.
-REVIEWED_SECTION = "A"
-_REVIEW_LASTS = timedelta(minutes=2)
+_REVIEWED_SECTION = "A"
+_REVIEW_DURATION = timedelta(minutes=2)
 
 
-def utc(moment: datetime) -> datetime:
+def to_utc(moment: datetime) -> datetime:
     """A moment by the clock on the wall, as it is stored."""
     return moment.astimezone(UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class DemoCourse:
     """The course run with everybody in it, by login."""
 
     session: Session
-    desk: Desk
+    desk: GradingContext
     run: RunLine
-    members: Mapping[str, Member]
+    members: Mapping[str, MemberLine]
 
-    def place(self, login: str) -> Place:
+    def place(self, login: str) -> Membership:
         """Somebody in the course run."""
         person = get_person(self.session, person_id=self.members[login].enrolment.person_id)
-        return enter(self.session, Caller(person.id, ALL_SCOPES, person), run_id=self.run.id)
+        return get_membership(
+            self.session, Caller(person.id, ALL_SCOPES, person), run_id=self.run.id
+        )
 
     def grades(self, assignment: str, question: str) -> dict[str, GradeLine]:
         """The grades of a question by login, in the order of logins."""
@@ -57,10 +65,10 @@ class Course:
         }
 
 
-def decide(
-    course: Course,
+def apply_staff_decisions(
+    course: DemoCourse,
     students: Sequence[Student],
-    terms: Sequence[Term],
+    terms: Sequence[ScheduledAssignment],
     *,
     today: datetime,
     seed: str,
@@ -68,53 +76,58 @@ def decide(
     """Do all that the staff did yesterday, by time."""
     rng = random.Random(f"{seed} staff")
     past_due, with_lab, _ = terms
-    noon = utc(today - timedelta(hours=12))
+    noon = to_utc(today - timedelta(hours=12))
     _enter_lab(course, with_lab, students, rng, at=noon - timedelta(hours=3))
-    _give_time(course, past_due, at=noon - timedelta(hours=2))
+    _grant_extension(course, past_due, at=noon - timedelta(hours=2))
     _override(course, past_due, at=noon - timedelta(hours=1))
-    _review(course, _first_section(course, with_lab, past_due, before=noon), rng, since=noon)
+    _review(course, _list_first_section(course, with_lab, past_due, before=noon), rng, since=noon)
 
 
 def _enter_lab(
-    course: Course, term: Term, students: Sequence[Student], rng: random.Random, *, at: datetime
+    course: DemoCourse,
+    term: ScheduledAssignment,
+    students: Sequence[Student],
+    rng: random.Random,
+    *,
+    at: datetime,
 ) -> None:
     """The lab's scores, in halves of a point; a few have not handed it in."""
     scores = [
-        OutsideScore(each.login, Decimal(_lab_halves(each, rng)) / 2)
+        OutsideScore(each.login, Decimal(_sample_lab_score(each, rng)) / 2)
         for each in students
         if rng.random() < 0.9
     ]
     if not scores:
         return
-    enter_scores(
+    record_external_scores(
         course.session,
         course.desk,
         course.place(INSTRUCTOR),
         assignment=term.assignment.form.id,
-        question=LAB,
+        question=_LAB_QUESTION,
         scores=scores,
         source="lab server",
         at=at,
     )
 
 
-def _lab_halves(student: Student, rng: random.Random) -> int:
+def _sample_lab_score(student: Student, rng: random.Random) -> int:
     return round(min(max(rng.gauss(42 + 12 * student.skill, 6), 0), 60))
 
 
-def _give_time(course: Course, term: Term, *, at: datetime) -> None:
+def _grant_extension(course: DemoCourse, term: ScheduledAssignment, *, at: datetime) -> None:
     """More time for the first who was late."""
     assignment = term.assignment
     for question in assignment.rubrics:
         for login, grade in course.grades(assignment.form.id, question).items():
             if grade.late_days:
-                extend(
+                record_extension(
                     course.session,
                     course.desk,
                     course.place(INSTRUCTOR),
                     course.members[login],
                     assignment=assignment.form.id,
-                    due_at=utc(term.due_at + timedelta(days=2)),
+                    due_at=to_utc(term.due_at + timedelta(days=2)),
                     extra_attempts=2,
                     reason="Ill for two days, with a note from the doctor.",
                     at=at,
@@ -122,7 +135,7 @@ def _give_time(course: Course, term: Term, *, at: datetime) -> None:
                 return
 
 
-def _override(course: Course, term: Term, *, at: datetime) -> None:
+def _override(course: DemoCourse, term: ScheduledAssignment, *, at: datetime) -> None:
     """Some points for the last whose two heads earned none."""
     assignment, question = term.assignment.form.id, "d-i"
     unlucky = [
@@ -132,7 +145,7 @@ def _override(course: Course, term: Term, *, at: datetime) -> None:
     ]
     if unlucky:
         login = unlucky[-1]
-        override(
+        override_grade(
             course.session,
             course.desk,
             course.place(INSTRUCTOR),
@@ -141,20 +154,20 @@ def _override(course: Course, term: Term, *, at: datetime) -> None:
             question=question,
             points=Decimal(6),
             reason="The idea was explained rightly in office hours; only the signs were wrong.",
-            version=version_of(course.grades(assignment, question)[login]),
+            version=format_grade_version(course.grades(assignment, question)[login]),
             at=at,
         )
 
 
-def _first_section(
-    course: Course, whole: Term, begun: Term, *, before: datetime
-) -> list[tuple[str, Waiting]]:
+def _list_first_section(
+    course: DemoCourse, whole: ScheduledAssignment, begun: ScheduledAssignment, *, before: datetime
+) -> list[tuple[str, ReviewTask]]:
     """What is reviewed, with logins: a whole assignment, and the first question of another."""
     place = course.place(ASSISTANT)
     logins = {each.enrolment.id: login for login, each in course.members.items()}
     waiting = [
-        *_waiting(course, place, whole, None),
-        *_waiting(course, place, begun, begun.assignment.form.questions[0]),
+        *_list_waiting(course, place, whole, None),
+        *_list_waiting(course, place, begun, begun.assignment.form.questions[0]),
     ]
     found = [
         (logins[each.attempt.enrolment_id], each)
@@ -164,13 +177,15 @@ def _first_section(
     section = {login: each.enrolment.section for login, each in course.members.items()}
     # The queue's own order is another one for every run.
     return sorted(
-        (pair for pair in found if section[pair[0]] == REVIEWED_SECTION),
+        (pair for pair in found if section[pair[0]] == _REVIEWED_SECTION),
         key=lambda pair: (pair[1].attempt.question, pair[0]),
     )
 
 
-def _waiting(course: Course, place: Place, term: Term, question: str | None) -> list[Waiting]:
-    return list_waiting(
+def _list_waiting(
+    course: DemoCourse, place: Membership, term: ScheduledAssignment, question: str | None
+) -> list[ReviewTask]:
+    return list_review_tasks(
         course.session,
         course.desk,
         place,
@@ -180,14 +195,18 @@ def _waiting(course: Course, place: Place, term: Term, question: str | None) -> 
 
 
 def _review(
-    course: Course, waiting: Sequence[tuple[str, Waiting]], rng: random.Random, *, since: datetime
+    course: DemoCourse,
+    waiting: Sequence[tuple[str, ReviewTask]],
+    rng: random.Random,
+    *,
+    since: datetime,
 ) -> None:
     """The assistant's work of an afternoon and an evening, one text after the other."""
     place = course.place(ASSISTANT)
     for number, (_, each) in enumerate(waiting):
-        quality = quality_of(each.text or "")
-        items, points = _worth(each, quality)
-        review(
+        quality = find_quality(each.text or "")
+        items, points = _choose_points(each, quality)
+        review_criterion(
             course.session,
             course.desk,
             place,
@@ -197,11 +216,13 @@ def _review(
             points=points,
             comment=rng.choice(COMMENTS[quality]),
             version=None,
-            at=since + number * _REVIEW_LASTS,
+            at=since + number * _REVIEW_DURATION,
         )
 
 
-def _worth(waiting: Waiting, quality: Quality) -> tuple[list[int] | None, Decimal | None]:
+def _choose_points(
+    waiting: ReviewTask, quality: Quality
+) -> tuple[list[int] | None, Decimal | None]:
     """The items that hold, or points where one item holds in half."""
     match quality:
         case Quality.POOR:

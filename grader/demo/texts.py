@@ -14,9 +14,9 @@ class Quality(IntEnum):
     GOOD = 2
 
 
-Texts = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+_Texts = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
-_PROBABILITIES: Texts = (
+_PROBABILITIES: _Texts = (
     (
         "Because softmax is a probability.",
         "They come from a softmax, which is always used for this.",
@@ -36,7 +36,7 @@ _PROBABILITIES: Texts = (
     ),
 )
 
-_ONE_KEY: Texts = (
+_ONE_KEY: _Texts = (
     (
         "The query has to be similar to the key.",
         "$q$ must be large.",
@@ -56,7 +56,7 @@ _ONE_KEY: Texts = (
     ),
 )
 
-_COPY: Texts = (
+_COPY: _Texts = (
     ("It is the average of all values.", "The output is the key."),
     ("It looks a lot like one of the values.", "The output is close to something in $v$."),
     (
@@ -65,7 +65,7 @@ _COPY: Texts = (
     ),
 )
 
-_LOOK_UP: Texts = (
+_LOOK_UP: _Texts = (
     ("Attention is all you need.", "The model pays attention.", "It means that it has learned."),
     ("One input matters more than the rest.", "The query found something that is similar to it."),
     (
@@ -75,7 +75,7 @@ _LOOK_UP: Texts = (
     ),
 )
 
-_AVERAGE: Texts = (
+_AVERAGE: _Texts = (
     ("Because we add them.", "By symmetry.", "The average of two vectors is their sum over two."),
     ("Both keys get the same score.", "The scores of $a$ and $b$ are equal, so are the weights."),
     (
@@ -86,7 +86,7 @@ _AVERAGE: Texts = (
     ),
 )
 
-_SUBSPACE: Texts = (
+_SUBSPACE: _Texts = (
     ("It is a projection.", "I multiplied by the inverse.", "$M$ removes what we do not want."),
     (
         "$M$ keeps the first value, because it lies in the span of the basis.",
@@ -102,7 +102,7 @@ _SUBSPACE: Texts = (
     ),
 )
 
-_NOISY: Texts = (
+_NOISY: _Texts = (
     ("The same as before.", "The noise is random, so it cancels.", "Any large query works."),
     ("The noise is very small.", "$\\alpha$ vanishes, so I ignored it."),
     (
@@ -113,7 +113,7 @@ _NOISY: Texts = (
     ),
 )
 
-_STRETCHED: Texts = (
+_STRETCHED: _Texts = (
     ("The variance gets larger.", "The output is noisy.", "Nothing much changes on average."),
     (
         "The output jumps between the two values.",
@@ -129,7 +129,7 @@ _STRETCHED: Texts = (
     ),
 )
 
-_TWO_HEADS: Texts = (
+_TWO_HEADS: _Texts = (
     ("Two heads are better than one.", "Each head does half of the work.", "It averages out."),
     (
         "One head looks at $a$, the other one at $b$.",
@@ -144,7 +144,7 @@ _TWO_HEADS: Texts = (
     ),
 )
 
-_SELF: Texts = (
+_SELF: _Texts = (
     ("Self-attention mixes all inputs.", "Because $K = Q = V = I$."),
     ("$x_2$ has the largest score with itself, so it copies itself.",),
     (
@@ -156,7 +156,7 @@ _SELF: Texts = (
 )
 
 #: By the titles of questions, of which several assignments share some.
-WRITTEN: dict[str, Texts] = {
+EXPLANATIONS: dict[str, _Texts] = {
     "Weights as probabilities": _PROBABILITIES,
     "Copying one value": _ONE_KEY,
     "Nearly all weight on one key": _ONE_KEY,
@@ -185,12 +185,12 @@ COMMENTS = {
 
 def write_text(title: str, quality: Quality, rng: random.Random) -> str:
     """An explanation of this quality for the question with this title."""
-    return rng.choice(_OPENINGS) + rng.choice(WRITTEN[title][quality])
+    return rng.choice(_OPENINGS) + rng.choice(EXPLANATIONS[title][quality])
 
 
-def quality_of(text: str) -> Quality:
+def find_quality(text: str) -> Quality:
     """The quality of a text that was written here."""
-    for texts in WRITTEN.values():
+    for texts in EXPLANATIONS.values():
         for quality in Quality:
             if text.endswith(texts[quality]):
                 return quality

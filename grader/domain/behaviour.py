@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from grader.domain.verdicts import Outcome
 
 #: The edges between sizes of a gap, in multiples of what is allowed.
-EDGES = (1, 3, 10, 30, 100, 300, 1000, 1_000_000)
+GAP_EDGES = (1, 3, 10, 30, 100, 300, 1000, 1_000_000)
 
 
 class Gap(NamedTuple):
@@ -45,7 +45,7 @@ class Trait(NamedTuple):
 Traits = tuple[Trait, ...]
 
 
-def traits_of(verdicts: Iterable[Mapping[str, Any]]) -> Traits:
+def build_traits(verdicts: Iterable[Mapping[str, Any]]) -> Traits:
     """What an attempt did by its verdicts as they are stored.
 
     What waits for a person says nothing about the answer, and is left out.
@@ -55,7 +55,7 @@ def traits_of(verdicts: Iterable[Mapping[str, Any]]) -> Traits:
             each["criterion"],
             each["outcome"],
             each["reason"],
-            None if each["outcome"] == Outcome.MET.value else gap_of(each["evidence"]),
+            None if each["outcome"] == Outcome.MET.value else compute_gap(each["evidence"]),
         )
         for each in verdicts
         if each["outcome"] != Outcome.PENDING.value
@@ -63,18 +63,18 @@ def traits_of(verdicts: Iterable[Mapping[str, Any]]) -> Traits:
 
 
 @lru_cache(maxsize=4096)
-def key_of(traits: Traits) -> str:
+def hash_traits(traits: Traits) -> str:
     """A short name for all attempts that did this; the same in every process."""
     return hashlib.sha256(repr(traits).encode()).hexdigest()[:16]
 
 
-def gap_of(evidence: Mapping[str, Any]) -> Gap | None:
+def compute_gap(evidence: Mapping[str, Any]) -> Gap | None:
     """How large the gap is by the evidence as it is stored; None where nothing was measured."""
     measured, needed = evidence.get("measured"), evidence.get("needed")
     if measured is None or needed is None:
         return None
     if "expected" in evidence:
-        return _from_expected(measured, needed, *evidence["expected"])
+        return _compute_gap_from_interval(measured, needed, *evidence["expected"])
     at_least = evidence.get("at_least", False)
     ratio = _ratio(needed, measured) if at_least else _ratio(measured, needed)
     share = evidence.get("share")
@@ -83,7 +83,7 @@ def gap_of(evidence: Mapping[str, Any]) -> Gap | None:
     return Gap("under" if at_least else "over", _size(ratio))
 
 
-def _from_expected(predicted: float, tolerance: float, low: float, high: float) -> Gap:
+def _compute_gap_from_interval(predicted: float, tolerance: float, low: float, high: float) -> Gap:
     if predicted > high:
         return Gap("above", _size(_ratio(predicted - high, tolerance)))
     return Gap("below", _size(_ratio(low - predicted, tolerance)))
@@ -95,4 +95,4 @@ def _ratio(large: float, small: float) -> float:
 
 
 def _size(ratio: float) -> int:
-    return bisect_right(EDGES, ratio)
+    return bisect_right(GAP_EDGES, ratio)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from grader.domain.policies import Counted, Policy, Window
+from grader.domain.policies import CountedAttempt, Policy, Window
 
 ZERO = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Earned:
+class ScoredAttempt:
     """An attempt with what it earned so far, reviews included and lateness not.
 
     `pending` is what a person may still add to it, because text or a file was sent.
@@ -42,7 +42,7 @@ class Standing:
 
 def settle(
     policy: Policy,
-    attempts: Sequence[Earned],
+    attempts: Sequence[ScoredAttempt],
     *,
     external: Decimal | None = None,
     override: Decimal | None = None,
@@ -69,20 +69,20 @@ def settle(
     )
 
 
-def choose_counted(policy: Policy, attempts: Sequence[Earned]) -> Earned | None:
+def choose_counted(policy: Policy, attempts: Sequence[ScoredAttempt]) -> ScoredAttempt | None:
     """The attempt that counts; None where there is none."""
     if not attempts:
         return None
     match policy.counted:
-        case Counted.FIRST:
+        case CountedAttempt.FIRST:
             return min(attempts, key=lambda each: each.number)
-        case Counted.LAST:
+        case CountedAttempt.LAST:
             return max(attempts, key=lambda each: each.number)
-        case Counted.BEST:
+        case CountedAttempt.BEST:
             return max(attempts, key=lambda each: _rank(policy.window, each))
 
 
-def _rank(window: Window, attempt: Earned) -> tuple[Decimal, Decimal, int]:
+def _rank(window: Window, attempt: ScoredAttempt) -> tuple[Decimal, Decimal, int]:
     """Points first; among equals what a person may still add, then the earlier attempt."""
     late = window.days_late(attempt.received_at)
     return (
@@ -92,6 +92,6 @@ def _rank(window: Window, attempt: Earned) -> tuple[Decimal, Decimal, int]:
     )
 
 
-def total(points: Iterable[Decimal | None]) -> Decimal:
+def compute_total(points: Iterable[Decimal | None]) -> Decimal:
     """The sum, where nothing counts as nothing."""
     return sum((each for each in points if each is not None), ZERO)

@@ -11,7 +11,7 @@ _DAY = timedelta(days=1)
 _CENT = Decimal("0.01")
 
 
-class Counted(StrEnum):
+class CountedAttempt(StrEnum):
     """Which of a student's attempts counts."""
 
     BEST = "best"
@@ -75,7 +75,7 @@ class Window:
     def reduced(self, points: Decimal, days_late: int) -> Decimal:
         """What is left of points that were earned so many days late."""
         left = max(Decimal(0), 1 - self.per_day * days_late)
-        return tidy(points * left)
+        return normalize_points(points * left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Policy:
 
     window: Window
     most_attempts: int
-    counted: Counted
+    counted: CountedAttempt
     feedback: Feedback
     builds_on: tuple[Feedback, ...] = ()
     """How much is told about earlier parts, of which this one's result would tell as well."""
@@ -109,6 +109,6 @@ class Policy:
                 return False
 
 
-def tidy(points: Decimal) -> Decimal:
+def normalize_points(points: Decimal) -> Decimal:
     """Points to the cent, without needless zeros."""
     return points.quantize(_CENT).normalize() + Decimal(0)

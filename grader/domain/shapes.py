@@ -69,29 +69,29 @@ NUMBER = Shape(Kind.NUMBER)
 CONDITION = Shape(Kind.CONDITION)
 
 
-def column(rows: int) -> Shape:
+def make_column_shape(rows: int) -> Shape:
     """The shape of a column vector."""
     return Shape(Kind.COLUMN, rows, 1)
 
 
-def row(columns: int) -> Shape:
+def make_row_shape(columns: int) -> Shape:
     """The shape of a row vector."""
     return Shape(Kind.ROW, 1, columns)
 
 
-def matrix(rows: int, columns: int) -> Shape:
+def make_matrix_shape(rows: int, columns: int) -> Shape:
     """The shape of a matrix."""
     return Shape(Kind.MATRIX, rows, columns)
 
 
-def of_axes(axes: tuple[int, ...]) -> Shape:
+def make_shape(axes: tuple[int, ...]) -> Shape:
     """The shape an array of these axes has: no axis a number, one a column, two a matrix."""
     match axes:
         case ():
             return NUMBER
         case (rows,):
-            return column(rows)
+            return make_column_shape(rows)
         case (rows, columns):
-            return matrix(rows, columns)
+            return make_matrix_shape(rows, columns)
         case _:
             raise ValueError(f"no shape has {len(axes)} axes")

@@ -13,19 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Whole = NDArray[np.int64]
-Numbers = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 
 #: With fewer students a correlation says next to nothing.
-FEWEST_STUDENTS = 20
+MIN_STUDENTS = 20
 #: A question below it hardly tells those who know more from those who know less.
-DUBIOUS_BELOW = 0.1
+LOW_DISCRIMINATION = 0.1
 _HOUR = 3600 * 1_000_000
 _NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
-class Tries:
+class AttemptArrays:
     """The attempts of many students at one question, in any order.
 
     Parameters
@@ -38,11 +38,11 @@ class Tries:
         (A,) when it arrived.
     """
 
-    student: Whole
-    number: Whole
-    points: Whole
-    possible: Whole
-    at: Whole
+    student: IntArray
+    number: IntArray
+    points: IntArray
+    possible: IntArray
+    at: IntArray
 
     @property
     def is_first(self) -> NDArray[np.bool_]:
@@ -63,17 +63,17 @@ class Mean:
     value: float | None
 
 
-def _mean(values: Numbers) -> Mean:
+def _mean(values: FloatArray) -> Mean:
     return Mean(len(values), float(values.mean()) if len(values) else None)
 
 
-def difficulty(tries: Tries) -> Mean:
+def compute_difficulty(tries: AttemptArrays) -> Mean:
     """The mean share of the points that first attempts earned: near 1 is easy, near 0 is hard."""
     first = tries.is_first
     return _mean(tries.points[first] / tries.possible[first])
 
 
-def success_rate(tries: Tries) -> Mean:
+def compute_success_rate(tries: AttemptArrays) -> Mean:
     """The share of students whose best attempt earned everything."""
     students = np.unique(tries.student)
     return _mean(np.isin(students, tries.student[tries.is_solved]).astype(np.float64))
@@ -93,17 +93,17 @@ class Correlation:
     @property
     def is_dubious(self) -> bool:
         """Whether it is known, and so low that the question should be looked at."""
-        return self.value is not None and self.value < DUBIOUS_BELOW
+        return self.value is not None and self.value < LOW_DISCRIMINATION
 
 
-def first_scores(tries: Tries, students: int) -> Numbers:
+def compute_first_scores(tries: AttemptArrays, students: int) -> FloatArray:
     """(S,) the points of each student's first attempt; NaN for those who made none."""
     scores = np.full(students, np.nan)
     scores[tries.student[tries.is_first]] = tries.points[tries.is_first]
     return scores
 
 
-def discrimination(scores: Numbers, item: int) -> Correlation:
+def compute_discrimination(scores: FloatArray, item: int) -> Correlation:
     """How well the points at one question go along with the points at all others.
 
     Parameters
@@ -118,13 +118,13 @@ def discrimination(scores: Numbers, item: int) -> Correlation:
     return correlate(tried[:, item], others)
 
 
-def correlate(left: Numbers, right: Numbers) -> Correlation:
+def correlate(left: FloatArray, right: FloatArray) -> Correlation:
     """Pearson's correlation of two (n,) arrays, with Fisher's interval.
 
     Without a value where n is below `FEWEST_STUDENTS` or all numbers of one side are equal.
     """
     n = len(left)
-    if n < FEWEST_STUDENTS or np.ptp(left) == 0 or np.ptp(right) == 0:
+    if n < MIN_STUDENTS or np.ptp(left) == 0 or np.ptp(right) == 0:
         return Correlation(n)
     x, y = left - left.mean(), right - right.mean()
     value = float(np.clip(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)), -1, 1))
@@ -163,9 +163,9 @@ class Survival:
     steps: tuple[Step, ...]
 
 
-def survival(tries: Tries) -> Survival:
+def estimate_survival(tries: AttemptArrays) -> Survival:
     """Kaplan and Meier's estimate: who stops counts until then, and neither way afterwards."""
-    solved_by, last = _solved_by(tries)
+    solved_by, last = _find_solving_attempts(tries)
     stop = np.minimum(solved_by, last)
     is_solver = solved_by < _NEVER
     longest = int(stop.max(initial=0))
@@ -181,7 +181,7 @@ def survival(tries: Tries) -> Survival:
     )
 
 
-def _solved_by(tries: Tries) -> tuple[Whole, Whole]:
+def _find_solving_attempts(tries: AttemptArrays) -> tuple[IntArray, IntArray]:
     """For every student who tried: the first number that solved it, and the last number at all."""
     students, who = np.unique(tries.student, return_inverse=True)
     solved_by = np.full(len(students), _NEVER)
@@ -194,7 +194,87 @@ def _solved_by(tries: Tries) -> tuple[Whole, Whole]:
 # Posts
 
 
-def posts_per_hour(at: Whole) -> list[tuple[int, int]]:
+def count_per_hour(at: IntArray) -> list[tuple[int, int]]:
     """How many of these moments fall into each hour, by its beginning; empty hours are left out."""
     hours, counts = np.unique(at // _HOUR, return_counts=True)
     return list(zip((hours * _HOUR).tolist(), counts.tolist(), strict=True))
+
+
+_SECOND = 1_000_000
+#: Whoever does nothing for longer than this is taken to have had a break.
+MAX_PAUSE = 30 * 60 * _SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class TimeToCorrect:
+    """How long n students worked until the first correct attempt: quartiles in seconds.
+
+    `censored` students saw or tried the question and have not solved it; `untimed` ones solved it
+    and nothing is known about how long they worked.
+    """
+
+    n: int
+    censored: int
+    untimed: int
+    quartiles: tuple[float, float, float] | None
+
+
+def compute_time_to_correct(tries: AttemptArrays, seen_at: IntArray) -> TimeToCorrect:
+    """The time from the first view to the first correct attempt, long pauses cut out.
+
+    Parameters
+    ----------
+    seen_at
+        (S,) when each student first saw the question; negative for those who did not.
+    """
+    solved_at = _find_solving_times(tries, len(seen_at))
+    is_solver = solved_at >= 0
+    worked, is_timed = _compute_working_time(tries, seen_at, solved_at)
+    seconds = worked[is_timed] / _SECOND
+    has_begun = seen_at >= 0
+    has_begun[tries.student] = True
+    return TimeToCorrect(
+        n=len(seconds),
+        censored=int(np.count_nonzero(has_begun & ~is_solver)),
+        untimed=int(np.count_nonzero(is_solver & ~is_timed)),
+        quartiles=_quartiles(seconds),
+    )
+
+
+def _find_solving_times(tries: AttemptArrays, students: int) -> IntArray:
+    """(S,) when each student's first correct attempt arrived; -1 for those without one."""
+    solved = np.flatnonzero(tries.is_solved)
+    # The first one is written last, and stays.
+    solved = solved[np.argsort(-tries.number[solved], kind="stable")]
+    solved_at = np.full(students, -1)
+    solved_at[tries.student[solved]] = tries.at[solved]
+    return solved_at
+
+
+def _compute_working_time(
+    tries: AttemptArrays, seen_at: IntArray, solved_at: IntArray
+) -> tuple[IntArray, NDArray[np.bool_]]:
+    """(S,) the time between view and solution without long pauses, and whether it is known.
+
+    It is not known for who tried the question before seeing it, nor where every pause was long.
+    """
+    counted = np.flatnonzero(tries.at <= solved_at[tries.student])
+    counted = counted[np.lexsort((tries.at[counted], tries.student[counted]))]
+    student, at = tries.student[counted], tries.at[counted]
+    begins = np.diff(student, prepend=-1) != 0
+    before = np.where(begins, seen_at[student], np.roll(at, 1))
+    pause = at - before
+    is_work = pause <= MAX_PAUSE
+    worked = np.zeros(len(seen_at), dtype=np.int64)
+    np.add.at(worked, student[is_work], pause[is_work])
+    is_timed = np.zeros(len(seen_at), dtype=np.bool_)
+    is_timed[student[is_work]] = True
+    is_timed[student[begins & ((before < 0) | (pause < 0))]] = False
+    return worked, is_timed
+
+
+def _quartiles(values: FloatArray) -> tuple[float, float, float] | None:
+    if not len(values):
+        return None
+    low, middle, high = np.percentile(values, [25, 50, 75]).tolist()
+    return low, middle, high

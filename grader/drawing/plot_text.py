@@ -15,29 +15,29 @@ Point = tuple[float, float]
 Matrix = tuple[tuple[float, ...], ...]
 
 #: Matrices with more columns than this, in an SVG also rows, are shades instead of numbers.
-MOST_NUMBERS = 8
+MAX_NUMBERS = 8
 #: An output this near to the middle counts as there, as in the questions' own criteria.
-NEAR = 0.1
+NEAR_DISTANCE = 0.1
 
 
-def clean(label: str) -> str:
+def normalize_label(label: str) -> str:
     """A label without line breaks and control characters, which terminals obey and XML forbids."""
     return " ".join("".join(each if each.isprintable() else " " for each in label).split())
 
 
-def wrap(text: str, width: int) -> list[str]:
+def wrap_lines(text: str, width: int) -> list[str]:
     """A text in lines, without leaving a percent sign alone at the start of one."""
     lines = textwrap.wrap(text.replace(" %", "\N{NO-BREAK SPACE}%"), width)
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
-def show_number(value: float, digits: int = 3) -> str:
+def format_number(value: float, digits: int = 3) -> str:
     """A number with few digits and a short exponent, as in 0.125 or 3.2e-5."""
     text = f"{value + 0.0:.{digits}g}"  # Adding zero takes the sign from a negative zero.
     return text.replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
 
 
-def show_share(part: int, whole: int) -> str:
+def format_share(part: int, whole: int) -> str:
     """A share in percent that reads 0 % or 100 % only where it is so exactly."""
     percent = round(100 * part / whole)
     if percent in (0, 100) and 0 < part < whole:
@@ -45,19 +45,19 @@ def show_share(part: int, whole: int) -> str:
     return f"{percent} %"
 
 
-def name_key(picture: WeightBars, index: int) -> str:
+def format_key(picture: WeightBars, index: int) -> str:
     """A key as the student knows it, counted from zero: `key 3`, or `key 3 = a`."""
     name = picture.named.get(index)
-    return f"key {index}" if name is None else f"key {index} = {clean(name)}"
+    return f"key {index}" if name is None else f"key {index} = {normalize_label(name)}"
 
 
-def shorten(label: str, room: int) -> str:
+def format_short_label(label: str, room: int) -> str:
     """A clean label of at most so many characters."""
-    label = clean(label)
+    label = normalize_label(label)
     return label if len(label) <= room else label[: room - 1] + "…"
 
 
-def scale_of(values: Iterable[float]) -> tuple[float, float]:
+def compute_axis_range(values: Iterable[float]) -> tuple[float, float]:
     """Round bounds that hold zero and all finite values; (0, 1) where all are zero."""
     finite = [value for value in values if math.isfinite(value)]
     low = -_round_up(max((-value for value in finite), default=0.0))
@@ -73,7 +73,7 @@ def _round_up(value: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PlaneView:
     """The part of the plane that is drawn: `low` to `high` along, 0 to `top` aside."""
 
     low: float
@@ -81,7 +81,7 @@ class View:
     top: float
 
     @classmethod
-    def of(cls, points: Sequence[Point]) -> View:
+    def of(cls, points: Sequence[Point]) -> PlaneView:
         """The closest view that holds nearly all points, so that a few strays do not shrink it."""
         views = [cls(0.5 - 0.75 * zoom, 0.5 + 0.75 * zoom, 0.5 * zoom) for zoom in (1, 2, 4)]
         most = 0.95 * len(points)
@@ -102,7 +102,7 @@ class View:
 
     def across(self, along: float, bins: int) -> int:
         """The bin, of so many from `low` to `high`, that holds a place along the line."""
-        return bin_of((along - self.low) / (self.high - self.low), bins)
+        return find_bin((along - self.low) / (self.high - self.low), bins)
 
     def histogram(self, points: Sequence[Point], bins: int) -> list[int]:
         """How many of the points in view fall into each bin along the line."""
@@ -110,18 +110,18 @@ class View:
         return [counts[each] for each in range(bins)]
 
 
-def bin_of(share: float, bins: int) -> int:
+def find_bin(share: float, bins: int) -> int:
     """The bin, of so many, that holds a share of the whole; the nearest for one outside."""
     # Rounding must not move a place that lies on a border, such as the middle, to the left.
     return min(math.floor(min(max(share, 0.0), 1.0) * bins + 1e-9), bins - 1)
 
 
-def finite_points(picture: OutputPlane) -> list[Point]:
+def list_finite_points(picture: OutputPlane) -> list[Point]:
     """The outputs that have a place in the plane: none where the two end points are one."""
     return [each for each in picture.points if all(math.isfinite(value) for value in each)]
 
 
-def largest_difference(picture: HeatMap) -> tuple[int, int] | None:
+def find_largest_difference(picture: HeatMap) -> tuple[int, int] | None:
     """The row and column where two matrices differ most; None where nothing differs."""
     first, second = picture.matrices
     gaps = {
@@ -138,7 +138,7 @@ def _gap(first: float, second: float) -> float:
     return math.inf if math.isnan(gap) else gap
 
 
-def are_comparable(picture: HeatMap) -> bool:
+def has_comparable_matrices(picture: HeatMap) -> bool:
     """Whether there are two matrices of one shape."""
     shapes = [[len(row) for row in matrix] for matrix in picture.matrices]
     return len(shapes) == 2 and shapes[0] == shapes[1]
@@ -147,71 +147,72 @@ def are_comparable(picture: HeatMap) -> bool:
 # Summaries
 
 
-def summarise(picture: Picture) -> str:
+def describe_picture(picture: Picture) -> str:
     """What a picture shows, in a sentence or two that also serve those who cannot see it."""
     match picture:
         case WeightBars():
-            return _summarise_bars(picture)
+            return _describe_bars(picture)
         case OutputPlane():
-            return _summarise_plane(picture)
+            return _describe_plane(picture)
         case HeatMap():
-            return _summarise_heat(picture)
+            return _describe_heat_map(picture)
         case _:
             assert_never(picture)
 
 
-def _summarise_bars(picture: WeightBars) -> str:
+def _describe_bars(picture: WeightBars) -> str:
     medians = [key[2] for key in picture.quantiles]
     if not medians:
         return "There are no weights to show."
     keys = [index for index in range(len(medians)) if index in picture.named]
-    parts = [f"{name_key(picture, each)}: {show_number(medians[each])}" for each in keys]
+    parts = [f"{format_key(picture, each)}: {format_number(medians[each])}" for each in keys]
     others = [index for index in range(len(medians)) if index not in picture.named]
     if others:
         top = max(others, key=lambda index: medians[index])
         word = "the largest of the others" if parts else "the largest"
-        parts.append(f"{word}, key {top}: {show_number(medians[top])}")
+        parts.append(f"{word}, key {top}: {format_number(medians[top])}")
     return f"Median weights: {'; '.join(parts)}."
 
 
-def _summarise_plane(picture: OutputPlane) -> str:
-    points = finite_points(picture)
+def _describe_plane(picture: OutputPlane) -> str:
+    points = list_finite_points(picture)
     if not points:
         return "There are no outputs to show."
-    first, second = (clean(label) for label in picture.labels)
+    first, second = (normalize_label(label) for label in picture.labels)
     if len(points) == 1:
-        return _summarise_output(points[0], first, second) + _summarise_strays(points)
-    away = [each for each in points if _distance(each) > NEAR]
+        return _describe_output(points[0], first, second) + _describe_outliers(points)
+    away = [each for each in points if _distance(each) > NEAR_DISTANCE]
     left = sum(along < 0.5 for along, _ in away)
     right = sum(along > 0.5 for along, _ in away)
     total = len(points)
     text = (
-        f"Of {total} outputs, {show_share(total - len(away), total)} are within {NEAR} of the "
-        f"middle, {show_share(left, total)} elsewhere and nearer to {first}, "
-        f"{show_share(right, total)} elsewhere and nearer to {second}"
+        f"Of {total} outputs, {format_share(total - len(away), total)} are within "
+        f"{NEAR_DISTANCE} of the "
+        f"middle, {format_share(left, total)} elsewhere and nearer to {first}, "
+        f"{format_share(right, total)} elsewhere and nearer to {second}"
     )
     if left + right < len(away):
-        text += f", {show_share(len(away) - left - right, total)} elsewhere and as near to both"
-    return f"{text}.{_summarise_strays(points)}"
+        text += f", {format_share(len(away) - left - right, total)} elsewhere and as near to both"
+    return f"{text}.{_describe_outliers(points)}"
 
 
-def _summarise_output(point: Point, first: str, second: str) -> str:
+def _describe_output(point: Point, first: str, second: str) -> str:
     """Where the one output lies, of an answer that comes out the same on every key set."""
     distance, along = _distance(point), point[0]
     where = "as near to both" if along == 0.5 else f"nearer to {first if along < 0.5 else second}"
     return (
-        f"The output is {show_number(distance)} from the middle, in units of the distance from "
+        f"The output is {format_number(distance)} from the middle, in units of the distance from "
         f"{first} to {second}, and {where}."
     )
 
 
-def _summarise_strays(points: list[Point]) -> str:
-    strays = len(points) - len(View.of(points).inside(points))
+def _describe_outliers(points: list[Point]) -> str:
+    strays = len(points) - len(PlaneView.of(points).inside(points))
     if not strays:
         return ""
-    farthest = show_number(max(_distance(each) for each in points))
+    farthest = format_number(max(_distance(each) for each in points))
     return (
-        f" Too far away to be drawn: {show_share(strays, len(points))} (see the arrows at the "
+        f" Too far away to be drawn: {format_share(strays, len(points))} (see the arrows at the "
         f"edge); the farthest is {farthest} from the middle."
     )
 
@@ -220,24 +221,24 @@ def _distance(point: Point) -> float:
     return math.hypot(point[0] - 0.5, point[1])
 
 
-def _summarise_heat(picture: HeatMap) -> str:
+def _describe_heat_map(picture: HeatMap) -> str:
     if not any(row for matrix in picture.matrices for row in matrix):
         return "There are no numbers to show."
-    if are_comparable(picture):
-        return _summarise_difference(picture)
+    if has_comparable_matrices(picture):
+        return _describe_difference(picture)
     entries = [entry for matrix in picture.matrices for row in matrix for entry in row]
-    return f"The entries go from {show_number(min(entries))} to {show_number(max(entries))}."
+    return f"The entries go from {format_number(min(entries))} to {format_number(max(entries))}."
 
 
-def _summarise_difference(picture: HeatMap) -> str:
-    place = largest_difference(picture)
+def _describe_difference(picture: HeatMap) -> str:
+    place = find_largest_difference(picture)
     if place is None:
         return "No entry differs."
     row, column = place
     first, second = (matrix[row][column] for matrix in picture.matrices)
     where = f"entry {column}" if len(picture.matrices[0]) == 1 else f"row {row}, column {column}"
     return (
-        f"Largest difference: {show_number(abs(first - second))} at {where} "
-        f"({clean(picture.captions[0])}: {show_number(first)}; "
-        f"{clean(picture.captions[1])}: {show_number(second)})."
+        f"Largest difference: {format_number(abs(first - second))} at {where} "
+        f"({normalize_label(picture.captions[0])}: {format_number(first)}; "
+        f"{normalize_label(picture.captions[1])}: {format_number(second)})."
     )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element, SubElement
 
-from grader.drawing.plot_text import Point, clean, wrap
+from grader.drawing.plot_text import Point, normalize_label, wrap_lines
 
 #: The width of what is drawn, in pixels.
 WIDTH = 656
 
 
-def add(parent: Element, tag: str, style: str = "", **attributes: str | float) -> Element:
+def add_element(parent: Element, tag: str, style: str = "", **attributes: str | float) -> Element:
     """An element with its class and attributes; numbers are rounded to what can be seen."""
     found = {"class": style} if style else {}
     for name, value in attributes.items():
@@ -19,28 +19,28 @@ def add(parent: Element, tag: str, style: str = "", **attributes: str | float) -
     return SubElement(parent, tag, found)
 
 
-def say(parent: Element, text: str, style: str = "", *, x: float, y: float) -> None:
+def add_text(parent: Element, text: str, style: str = "", *, x: float, y: float) -> None:
     """One line of text."""
-    add(parent, "text", style, x=x, y=y).text = text
+    add_element(parent, "text", style, x=x, y=y).text = text
 
 
-def write(
+def add_paragraph(
     parent: Element, text: str, room: int, style: str, *, y: float, leading: float, x: float = 0
 ) -> float:
     """Write a paragraph of lines with at most `room` characters; return where the next goes."""
-    lines = wrap(clean(text), room)
+    lines = wrap_lines(normalize_label(text), room)
     for place, line in enumerate(lines):
-        say(parent, line, style, x=x, y=y + place * leading)
+        add_text(parent, line, style, x=x, y=y + place * leading)
     return y + (len(lines) - 1) * leading + 8
 
 
-def line(parent: Element, style: str, start: Point, stop: Point) -> None:
+def add_line(parent: Element, style: str, start: Point, stop: Point) -> None:
     """A straight line."""
-    add(parent, "line", style, x1=start[0], y1=start[1], x2=stop[0], y2=stop[1])
+    add_element(parent, "line", style, x1=start[0], y1=start[1], x2=stop[0], y2=stop[1])
 
 
-def rect(parent: Element, style: str, start: Point, stop: Point, **more: str) -> None:
+def add_rect(parent: Element, style: str, start: Point, stop: Point, **more: str) -> None:
     """A rectangle between two corners, left and right in either order."""
     left, right = sorted((start[0], stop[0]))
     size = {"width": f"{right - left:.2f}", "height": f"{stop[1] - start[1]:.2f}"}
-    add(parent, "rect", style, x=left, y=start[1], **size, **more)
+    add_element(parent, "rect", style, x=left, y=start[1], **size, **more)

@@ -5,17 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from grader.drawing.plot_text import clean, finite_points, name_key, show_number, show_share
+from grader.drawing.plot_text import (
+    format_key,
+    format_number,
+    format_share,
+    list_finite_points,
+    normalize_label,
+)
 from grader.feedback.plots import QUANTILES, HeatMap, OutputPlane, Picture, WeightBars
 
 #: Where along the line between the two points outputs are counted, in tenths of their distance.
 _STEPS = range(11)
 #: Larger matrices are cut, because nobody reads as many numbers.
-_MOST_SIDE = 32
+_MAX_SIDE = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PlotTable:
     """Numbers as text; the first of each row says what the row is about."""
 
     caption: str
@@ -23,7 +29,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def tabulate(picture: Picture) -> list[Table]:
+def build_tables(picture: Picture) -> list[PlotTable]:
     """The tables of a picture; none where it shows nothing."""
     match picture:
         case WeightBars():
@@ -32,7 +38,7 @@ def tabulate(picture: Picture) -> list[Table]:
             return _outputs(picture)
         case HeatMap():
             return [
-                _matrix(clean(caption), matrix)
+                _matrix(normalize_label(caption), matrix)
                 for caption, matrix in zip(picture.captions, picture.matrices, strict=True)
                 if matrix
             ]
@@ -40,22 +46,22 @@ def tabulate(picture: Picture) -> list[Table]:
             assert_never(picture)
 
 
-def _weights(picture: WeightBars) -> list[Table]:
+def _weights(picture: WeightBars) -> list[PlotTable]:
     if not picture.quantiles:
         return []
     heads = ("key", *(f"{round(100 * each)} %" for each in QUANTILES))
     rows = tuple(
-        (name_key(picture, index), *map(show_number, key))
+        (format_key(picture, index), *map(format_number, key))
         for index, key in enumerate(picture.quantiles)
     )
-    return [Table("Quantiles of the weights over the key sets", heads, rows)]
+    return [PlotTable("Quantiles of the weights over the key sets", heads, rows)]
 
 
-def _outputs(picture: OutputPlane) -> list[Table]:
-    points = finite_points(picture)
+def _outputs(picture: OutputPlane) -> list[PlotTable]:
+    points = list_finite_points(picture)
     if not points:
         return []
-    first, second = (clean(label) for label in picture.labels)
+    first, second = (normalize_label(label) for label in picture.labels)
     names = {0: f"0 ({first})", 5: "0.5 (the target)", 10: f"1 ({second})"}
     counts = dict.fromkeys(_STEPS, 0)
     beyond = 0
@@ -66,24 +72,24 @@ def _outputs(picture: OutputPlane) -> list[Table]:
         else:
             beyond += 1
     rows = [
-        (names.get(step, show_number(step / 10)), str(count), show_share(count, len(points)))
+        (names.get(step, format_number(step / 10)), str(count), format_share(count, len(points)))
         for step, count in counts.items()
     ]
     if beyond:
-        rows.append(("beyond", str(beyond), show_share(beyond, len(points))))
+        rows.append(("beyond", str(beyond), format_share(beyond, len(points))))
     heads = ("nearest place along the line", "outputs", "share")
-    return [Table(f"Where the {len(points)} outputs lie", heads, tuple(rows))]
+    return [PlotTable(f"Where the {len(points)} outputs lie", heads, tuple(rows))]
 
 
-def _matrix(caption: str, matrix: tuple[tuple[float, ...], ...]) -> Table:
-    columns = range(min(len(matrix[0]), _MOST_SIDE))
+def _matrix(caption: str, matrix: tuple[tuple[float, ...], ...]) -> PlotTable:
+    columns = range(min(len(matrix[0]), _MAX_SIDE))
     rows = tuple(
-        (str(index), *(show_number(row[column], 4) for column in columns))
-        for index, row in enumerate(matrix[:_MOST_SIDE])
+        (str(index), *(format_number(row[column], 4) for column in columns))
+        for index, row in enumerate(matrix[:_MAX_SIDE])
     )
-    is_cut = len(matrix) > _MOST_SIDE or len(matrix[0]) > _MOST_SIDE
-    return Table(
-        f"{caption}, the first {_MOST_SIDE} rows and columns" if is_cut else caption,
+    is_cut = len(matrix) > _MAX_SIDE or len(matrix[0]) > _MAX_SIDE
+    return PlotTable(
+        f"{caption}, the first {_MAX_SIDE} rows and columns" if is_cut else caption,
         ("row", *map(str, columns)),
         rows,
     )

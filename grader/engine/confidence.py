@@ -14,7 +14,7 @@ Z = 3.3
 
 
 @lru_cache(maxsize=4096)
-def wilson(passed: int, tried: int, z: float = Z) -> Interval:
+def compute_wilson_interval(passed: int, tried: int, z: float = Z) -> Interval:
     """Wilson's score interval for a share; the whole of [0, 1] where nothing was tried."""
     if tried == 0:
         return Interval(0.0, 1.0)
@@ -42,7 +42,7 @@ class Share:
     @property
     def interval(self) -> Interval:
         """The share's confidence interval."""
-        return wilson(self.passed, self.tried)
+        return compute_wilson_interval(self.passed, self.tried)
 
     def clears(self, threshold: float) -> bool:
         """Whether the whole interval reaches the threshold."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.domain.shapes import CONDITION, NUMBER, Kind, Shape, matrix
-from grader.formula.eval.functions import CORE, Function, ShapeRefused, softmax
+from grader.domain.shapes import CONDITION, NUMBER, Kind, Shape, make_matrix_shape
+from grader.formula.eval.functions import CORE_FUNCTIONS, Function, ShapeError, softmax
 
 Array = NDArray[Any]
 
@@ -35,14 +35,14 @@ def _self_attention(
     return np.asarray(np.matmul(weights, np.matmul(inputs, values.swapaxes(-1, -2))))
 
 
-def _counting(kept: Array | None, like: Array) -> Array:
+def _mean_weights(kept: Array | None, like: Array) -> Array:
     """Weights that sum to one over the key sets that count."""
     counted = np.ones(like.shape[:2]) if kept is None else np.broadcast_to(kept, like.shape[:2])
     return np.asarray(counted / counted.sum(axis=1, keepdims=True))
 
 
 def _mean(values: Array, shapes: Sequence[Shape], kept: Array | None) -> Array:
-    weights = _counting(kept, values)
+    weights = _mean_weights(kept, values)
     spread = weights.reshape(*weights.shape, *[1] * (values.ndim - 2))
     return np.asarray((spread * values).sum(axis=1, keepdims=True))
 
@@ -68,51 +68,51 @@ def _share(
 def _two_vectors(shapes: Sequence[Shape]) -> Shape:
     first, second = shapes
     if first != second or first.kind is not Kind.COLUMN:
-        raise ShapeRefused("takes two columns of weights of the same length")
+        raise ShapeError("takes two columns of weights of the same length")
     return NUMBER
 
 
 def _inputs_and_matrices(shapes: Sequence[Shape]) -> Shape:
     inputs = shapes[0]
-    square = matrix(inputs.columns, inputs.columns)
+    square = make_matrix_shape(inputs.columns, inputs.columns)
     if inputs.kind is not Kind.MATRIX or any(shape != square for shape in shapes[1:]):
-        raise ShapeRefused("takes a matrix of inputs as rows, and square matrices of their length")
+        raise ShapeError("takes a matrix of inputs as rows, and square matrices of their length")
     return inputs
 
 
 def _weight_matrix(shapes: Sequence[Shape]) -> Shape:
     inputs = _inputs_and_matrices(shapes)
-    return matrix(inputs.rows, inputs.rows)
+    return make_matrix_shape(inputs.rows, inputs.rows)
 
 
 def _conditions(shapes: Sequence[Shape]) -> Shape:
     if any(shape != CONDITION for shape in shapes):
-        raise ShapeRefused("takes a condition, and perhaps another that must hold before")
+        raise ShapeError("takes a condition, and perhaps another that must hold before")
     return NUMBER
 
 
 def _one_column(shapes: Sequence[Shape]) -> Shape:
     if shapes[0].kind is not Kind.COLUMN:
-        raise ShapeRefused("takes a column vector")
+        raise ShapeError("takes a column vector")
     return NUMBER
 
 
 def _one_number(shapes: Sequence[Shape]) -> Shape:
     if shapes[0] != NUMBER:
-        raise ShapeRefused("takes a number")
+        raise ShapeError("takes a number")
     return NUMBER
 
 
-def _never(*_: object) -> Array:
+def _refuse_call(*_: object) -> Array:
     raise AssertionError("a unit vector has a node of its own")
 
 
 #: What rubrics may use beside the functions of everybody.
-AUTHOR: Mapping[str, Function] = MappingProxyType(
+RUBRIC_FUNCTIONS: Mapping[str, Function] = MappingProxyType(
     {
-        **CORE,
+        **CORE_FUNCTIONS,
         "tv": Function((2, 2), _two_vectors, _total_variation),
-        "unit": Function((1, 1), lambda shapes: shapes[0], _never, index=True),
+        "unit": Function((1, 1), lambda shapes: shapes[0], _refuse_call, index=True),
         "self_attention": Function((4, 4), _inputs_and_matrices, _self_attention),
         "attention_weights": Function((3, 3), _weight_matrix, _weights),
         "share": Function((1, 2), _conditions, _share, over_key_sets=True),

@@ -35,7 +35,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredCriterion:
     """A claim about what the answer does: a measure with levels, the best credit first."""
 
     id: str
@@ -47,7 +47,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted:
+class PredictedCriterion:
     """A number that must agree with what is measured.
 
     The earlier answer that is used is tried at each of the `scales`; an answer within the interval
@@ -64,7 +64,7 @@ class Predicted:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChoiceCriterion:
     """A choice that must be the right one."""
 
     id: str
@@ -75,7 +75,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewed:
+class ReviewedCriterion:
     """Text or a file that a person grades."""
 
     id: str
@@ -85,7 +85,7 @@ class Reviewed:
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class ExternalCriterion:
     """A score that comes from elsewhere."""
 
     id: str
@@ -94,7 +94,9 @@ class Outside:
     needs: str | None = None
 
 
-Criterion = Measured | Predicted | Chosen | Reviewed | Outside
+Criterion = (
+    MeasuredCriterion | PredictedCriterion | ChoiceCriterion | ReviewedCriterion | ExternalCriterion
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ class Misconception:
 
 
 @dataclass(frozen=True, slots=True)
-class Uses:
+class UsedQuestion:
     """An earlier question whose answer is used here.
 
     `fields` are the names of the earlier answer's arrays. The student's own answer is used
@@ -174,7 +176,7 @@ class Question:
     compute: Mapping[str, Node] = field(default_factory=dict)
     key_sets: KeySets | None = None
     misconceptions: tuple[Misconception, ...] = ()
-    uses: Uses | None = None
+    uses: UsedQuestion | None = None
     plots: tuple[Plot, ...] = ()
     fresh_variants: int = 8
     known: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from grader.domain.shapes import Kind, Shape
-from grader.formula.typed.scope import Scope
+from grader.formula.typed.scope import FormulaScope
 from grader.reading.fields import (
     ArrayField,
     ChoiceField,
@@ -18,7 +18,7 @@ from grader.reading.fields import (
 )
 
 # Longer lists of numbers are hard to read, and a formula shows the form as well.
-_MOST_NUMBERS = 4
+_MAX_NUMBERS = 4
 
 
 def list_symbols(field: ArrayField) -> list[str]:
@@ -58,9 +58,9 @@ def _value(field: Field) -> object:
             assert_never(field)
 
 
-def _formula(scope: Scope, shape: Shape) -> str:
+def _formula(scope: FormulaScope, shape: Shape) -> str:
     """A formula of this shape in names that are given; empty where there is none."""
-    if shape.size <= _MOST_NUMBERS:
+    if shape.size <= _MAX_NUMBERS:
         return ""
     if shape.kind is Kind.MATRIX and shape.rows == shape.columns:
         return "C I where C = 3"

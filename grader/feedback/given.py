@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from grader.engine.random.variants import Variant
-from grader.formula.typed.scope import Scope
+from grader.formula.typed.scope import FormulaScope
 
 
-def given_values(scope: Scope, variant: Variant, names: Sequence[str]) -> dict[str, Any]:
+def build_given_values(
+    scope: FormulaScope, variant: Variant, names: Sequence[str]
+) -> dict[str, Any]:
     """The given numbers, indices and arrays as plain data; indices count from zero."""
     return {name: _value(scope, variant, name) for name in names}
 
 
-def _value(scope: Scope, variant: Variant, name: str) -> Any:
+def _value(scope: FormulaScope, variant: Variant, name: str) -> Any:
     if name in variant.values:
         return variant.values[name].tolist()
     if name in variant.indices:

@@ -12,7 +12,7 @@ from grader.domain.shapes import Kind
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge
 from grader.engine.question import Plot, PlotKind
-from grader.engine.random.keysets import PRACTICE, Source
+from grader.engine.random.keysets import PRACTICE, NoiseSource
 from grader.engine.sample.observe import observe
 
 Array = NDArray[Any]
@@ -71,7 +71,7 @@ def make_pictures(
     source = None
     if question.key_sets is not None:
         ground = judge.ground
-        source = Source(ground.bank, ground.key, PRACTICE, 0, PRACTICE_COUNT)
+        source = NoiseSource(ground.bank, ground.key, PRACTICE, 0, PRACTICE_COUNT)
     environment = judge.environment(submission)
     named = {
         position: name

@@ -22,34 +22,34 @@ from grader.engine.judge.judge import Judge, Judgement
 from grader.engine.question import Question
 from grader.engine.random.keysets import GaussianKeys, InSpan
 from grader.engine.random.noise import hash_numbers
-from grader.engine.sample.context import figure
-from grader.feedback.parts import Part, Points, canonical_json, digest
+from grader.engine.sample.context import to_nine_digits
+from grader.feedback.base import Points, ReportModel, hash_bytes, to_canonical_json
 
 
-def _in_utc(moment: datetime) -> datetime:
+def _to_utc(moment: datetime) -> datetime:
     try:
         return moment.astimezone(UTC)
     except OverflowError:
         raise ValueError("this is before the first or after the last year") from None
 
 
-def _shortest(credit: Decimal) -> str:
+def _format_credit(credit: Decimal) -> str:
     return f"{credit.normalize():f}"
 
 
 #: A moment, written as RFC 3339 in UTC wherever it came from.
-UtcTime = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+UtcTime = Annotated[AwareDatetime, AfterValidator(_to_utc)]
 #: A share of the points, exact: a third of them has no short JSON number.
 Credit = Annotated[
     Decimal,
     Field(ge=0, le=1, max_digits=41, decimal_places=40),
-    PlainSerializer(_shortest, return_type=str, when_used="json"),
+    PlainSerializer(_format_credit, return_type=str, when_used="json"),
 ]
 #: Points that came from outside and were not computed here.
-ReadPoints = Annotated[Points, Field(ge=0, le=1_000_000, decimal_places=2)]
+BoundedPoints = Annotated[Points, Field(ge=0, le=1_000_000, decimal_places=2)]
 
 
-class VerdictLine(Part):
+class VerdictLine(ReportModel):
     """A verdict without its figures, whose last bits differ between machines."""
 
     criterion: str
@@ -58,7 +58,7 @@ class VerdictLine(Part):
     credit: Credit
 
 
-class Receipt(Part):
+class Receipt(ReportModel):
     """What a grade rests on, by hashes, and what came out of it.
 
     A hash is empty where there is nothing to hash: nothing was sampled, no earlier part was used.
@@ -87,15 +87,15 @@ class Receipt(Part):
     used_rubric: str
     """Of the earlier question's file."""
     verdicts: str | None
-    score: ReadPoints | None
-    max_score: ReadPoints
+    score: BoundedPoints | None
+    max_score: BoundedPoints
     engine: str
     key: str | None
     signature: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class EarlierAnswer:
     """The earlier part that a part builds on: its rubric, and what the student sent there."""
 
     rubric_version: str
@@ -109,7 +109,7 @@ def compose_receipt(
     *,
     sent: Any,
     rubric_version: str,
-    earlier: Earlier | None = None,
+    earlier: EarlierAnswer | None = None,
 ) -> Receipt:
     """The receipt of a judgement, neither stored nor signed yet.
 
@@ -120,7 +120,7 @@ def compose_receipt(
     """
     if (earlier is None) != (judge.question.uses is None):
         raise ValueError(f"{judge.question.id}: `earlier` belongs to parts that use another one")
-    drawn = count_drawn(judge.question, judgement)
+    drawn = _count_drawn(judge.question, judgement)
     was_sent = earlier is not None and earlier.sent is not None
     return Receipt(
         attempt=None,
@@ -131,7 +131,7 @@ def compose_receipt(
         answer=hash_answer(sent),
         rubric=rubric_version,
         streams=hash_streams(judge),
-        noise=hash_noise(judge, drawn),
+        noise=_hash_noise(judge, drawn),
         key_sets=drawn,
         used=hash_used(submission.used),
         used_answer=hash_answer(earlier.sent) if earlier and was_sent else "",
@@ -157,16 +157,16 @@ def list_verdicts(verdicts: Iterable[Verdict]) -> tuple[VerdictLine, ...]:
 
 def hash_verdicts(lines: Iterable[VerdictLine]) -> str:
     """A digest of verdicts in the order of the criteria."""
-    return digest(canonical_json([line.model_dump(mode="json") for line in lines]))
+    return hash_bytes(to_canonical_json([line.model_dump(mode="json") for line in lines]))
 
 
 def hash_answer(sent: Any) -> str:
     """A digest of an answer as it was sent, independent of the order of its fields."""
     canonical = json.dumps(sent, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return digest(canonical.encode())
+    return hash_bytes(canonical.encode())
 
 
-def count_drawn(question: Question, judgement: Judgement) -> int:
+def _count_drawn(question: Question, judgement: Judgement) -> int:
     """How many key sets were drawn for a judgement; zero where nothing is sampled."""
     if question.key_sets is None:
         return 0
@@ -185,10 +185,10 @@ def list_sources(question: Question) -> Iterator[Question]:
 def hash_streams(judge: Judge) -> str:
     """A digest of the keys behind a grade: it binds them before they are published."""
     sources = list_sources(judge.question)
-    return digest(b"".join(judge.keys.of(each.id, each.revision) for each in sources))
+    return hash_bytes(b"".join(judge.keys.of(each.id, each.revision) for each in sources))
 
 
-def hash_noise(judge: Judge, key_sets: int) -> str:
+def _hash_noise(judge: Judge, key_sets: int) -> str:
     """A digest of the raw normals that a grade rests on; empty where nothing is sampled."""
     if not key_sets:
         return ""
@@ -196,7 +196,7 @@ def hash_noise(judge: Judge, key_sets: int) -> str:
     known, name = judge.question.known, ("noise", judge.ground.key, key_sets)
     if name not in known:
         source = judge.ground.source(0, key_sets)
-        arrays = [source.normals(each, axes) for each, axes in _quantities(judge.question)]
+        arrays = [source.normals(each, axes) for each, axes in _list_quantities(judge.question)]
         known[name] = "sha256:" + hash_numbers(arrays)
     return str(known[name])
 
@@ -211,11 +211,11 @@ def hash_used(used: UsedAnswer | None) -> str:
         return ""
     if not used.is_own:
         return "reference"
-    numbers = {name: [figure(x) for x in array.flat] for name, array in used.arrays.items()}
-    return digest(canonical_json(numbers))
+    numbers = {name: [to_nine_digits(x) for x in array.flat] for name, array in used.arrays.items()}
+    return hash_bytes(to_canonical_json(numbers))
 
 
-def _quantities(question: Question) -> list[tuple[str, tuple[int, ...]]]:
+def _list_quantities(question: Question) -> list[tuple[str, tuple[int, ...]]]:
     assert question.key_sets is not None, "the caller looked"
     found: list[tuple[str, tuple[int, ...]]] = []
     for name, rule in question.key_sets.rules.items():

@@ -8,26 +8,24 @@ from grader.domain.verdicts import Verdict
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge, Judgement
 from grader.engine.question import Question
-from grader.feedback.parts import Part, Points
-from grader.feedback.receipt import Earlier, Receipt, compose_receipt, hash_answer
+from grader.feedback.base import Points, ReportModel
+from grader.feedback.receipt import EarlierAnswer, Receipt, compose_receipt, hash_answer
 from grader.feedback.sentences import explain
 
 __all__ = [
     "CriterionReport",
-    "Earlier",
     "FeedbackLine",
     "MisconceptionReport",
-    "Part",
     "Points",
     "Receipt",
     "Report",
+    "build_report",
     "compose_report",
     "hash_answer",
-    "report_of",
 ]
 
 
-class CriterionReport(Part):
+class CriterionReport(ReportModel):
     """How one criterion came out."""
 
     id: str
@@ -45,21 +43,21 @@ class CriterionReport(Part):
     key_sets: int | None
 
 
-class FeedbackLine(Part):
+class FeedbackLine(ReportModel):
     """One sentence about one criterion."""
 
     criterion: str
     text: str
 
 
-class MisconceptionReport(Part):
+class MisconceptionReport(ReportModel):
     """A misconception that the answer shows."""
 
     id: str
     text: str
 
 
-class Report(Part):
+class Report(ReportModel):
     """The result of one attempt.
 
     `id` and `number` are None where nothing is stored, `score` where it is withheld for now.
@@ -88,7 +86,7 @@ def compose_report(
     *,
     sent: Any,
     rubric_version: str,
-    earlier: Earlier | None = None,
+    earlier: EarlierAnswer | None = None,
 ) -> Report:
     """Put a judgement into the form that students and programs get.
 
@@ -98,7 +96,7 @@ def compose_report(
         Needed where the question builds on an earlier one, and only there.
     """
     used = submission.used
-    return report_of(
+    return build_report(
         judge.question,
         judgement,
         uses=None if used is None else "own" if used.is_own else "reference",
@@ -113,7 +111,7 @@ def compose_report(
     )
 
 
-def report_of(
+def build_report(
     question: Question, judgement: Judgement, *, uses: str | None, receipt: Receipt
 ) -> Report:
     """Put a judgement that has its receipt into the form that students and programs get."""
@@ -129,7 +127,7 @@ def report_of(
         max_automatic=score.automatic,
         pending=score.pending,
         criteria=tuple(
-            _criterion(each, titles.get(each.criterion, each.criterion))
+            _build_criterion(each, titles.get(each.criterion, each.criterion))
             for each in judgement.verdicts
         ),
         feedback=tuple(
@@ -145,7 +143,7 @@ def report_of(
     )
 
 
-def _criterion(verdict: Verdict, title: str) -> CriterionReport:
+def _build_criterion(verdict: Verdict, title: str) -> CriterionReport:
     evidence = verdict.evidence
     interval = evidence.interval
     return CriterionReport(

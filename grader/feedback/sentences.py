@@ -6,7 +6,7 @@ from typing import assert_never
 
 from grader.domain.verdicts import Evidence, Outcome, Reason, Verdict
 
-_WORDS = {
+_OUTCOMES = {
     Outcome.MET: "met",
     Outcome.PARTLY_MET: "partly met",
     Outcome.NOT_MET: "not met",
@@ -15,9 +15,9 @@ _WORDS = {
 }
 
 
-def outcome_word(outcome: Outcome) -> str:
+def describe_outcome(outcome: Outcome) -> str:
     """The outcome as a student reads it."""
-    return _WORDS[outcome]
+    return _OUTCOMES[outcome]
 
 
 def explain(verdict: Verdict) -> str:

@@ -14,16 +14,21 @@ from lark.lexer import Lexer as LarkLexer
 
 from grader.domain.shapes import NUMBER, Shape
 from grader.errors import FormulaError
-from grader.formula.errors import fault
+from grader.formula.errors import make_error
 from grader.formula.eval.evaluate import Environment, evaluate_finite
 from grader.formula.syntax.clauses import MAX_DEFINITIONS, Definition, split_clauses
-from grader.formula.syntax.lexer import lex
-from grader.formula.syntax.normalize import clean
-from grader.formula.text.render import constants_to_latex, constants_to_text, to_latex, to_text
-from grader.formula.typed.checker import assign_shapes
+from grader.formula.syntax.lexer import read_tokens
+from grader.formula.syntax.normalize import normalize_text
+from grader.formula.text.render import (
+    format_constants_as_latex,
+    format_constants_as_text,
+    to_latex,
+    to_text,
+)
+from grader.formula.typed.checker import build_typed_tree
 from grader.formula.typed.limits import MAX_WORK, check_depth, check_work
-from grader.formula.typed.scope import IDENTITY, Scope
-from grader.formula.typed.tree import Node, names_in
+from grader.formula.typed.scope import IDENTITY, FormulaScope
+from grader.formula.typed.tree import Node, collect_names
 
 MAX_LENGTH = 2000
 
@@ -52,16 +57,16 @@ class Formula:
 
     def to_text(self) -> str:
         """The formula as it was read, in plain text and with its constants."""
-        constants = constants_to_text(self.constants.items(), self.large)
+        constants = format_constants_as_text(self.constants.items(), self.large)
         return to_text(self.tree) + (f" where {constants}" if constants else "")
 
     def to_latex(self) -> str:
         """The formula as it was read, in LaTeX and with its constants."""
-        constants = constants_to_latex(self.constants.items(), self.large)
+        constants = format_constants_as_latex(self.constants.items(), self.large)
         return to_latex(self.tree) + (rf" \text{{ where }} {constants}" if constants else "")
 
 
-def read_formula(text: str, scope: Scope, *, named: str = "") -> Formula:
+def read_formula(text: str, scope: FormulaScope, *, named: str = "") -> Formula:
     """Read a formula.
 
     Parameters
@@ -74,7 +79,7 @@ def read_formula(text: str, scope: Scope, *, named: str = "") -> Formula:
     FormulaError
         With the column of the first fault.
     """
-    clauses = split_clauses(_clean(text), named=named)
+    clauses = split_clauses(_normalize(text), named=named)
     constants, large = _read_definitions(clauses.definitions, scope)
     inner = replace(
         scope,
@@ -84,38 +89,38 @@ def read_formula(text: str, scope: Scope, *, named: str = "") -> Formula:
     return Formula(text, _read_tree(clauses.body, inner), constants, large)
 
 
-def read_tree(text: str, scope: Scope) -> Node:
+def read_tree(text: str, scope: FormulaScope) -> Node:
     """Read an author's expression, without own constants and without a left side."""
-    return _read_tree(_clean(text), scope)
+    return _read_tree(_normalize(text), scope)
 
 
-def _clean(text: str) -> str:
+def _normalize(text: str) -> str:
     if len(text) > MAX_LENGTH:
         raise FormulaError(
             f"A formula may have {MAX_LENGTH} characters; this has {len(text)}.",
             column=MAX_LENGTH,
             code="formula.limit",
         )
-    return clean(text)
+    return normalize_text(text)
 
 
-def _read_tree(text: str, scope: Scope, most_work: int = MAX_WORK) -> Node:
+def _read_tree(text: str, scope: FormulaScope, most_work: int = MAX_WORK) -> Node:
     if not text.strip():
         raise FormulaError(
             "There is no formula here.", column=max(len(text), 1), code="formula.empty"
         )
-    tokens = lex(text, scope)
+    tokens = read_tokens(text, scope)
     try:
         parsed: Any = _parser().parse(tokens)
     except UnexpectedInput as error:
-        raise _syntax_error(error, text) from None
+        raise _make_syntax_error(error, text) from None
     check_depth(parsed)
-    tree = assign_shapes(parsed, scope)
+    tree = build_typed_tree(parsed, scope)
     check_work(tree, most_work)
     return tree
 
 
-class _Tokens(LarkLexer):
+class _TokenStream(LarkLexer):
     """Hands the tokens made by our own lexer to the parser."""
 
     def __init__(self, lexer_conf: object) -> None:
@@ -128,11 +133,11 @@ class _Tokens(LarkLexer):
 @cache
 def _parser() -> Lark:
     grammar = resources.files("grader.formula.syntax").joinpath("grammar.lark").read_text("utf-8")
-    return Lark(grammar, parser="lalr", lexer=_Tokens, propagate_positions=False)
+    return Lark(grammar, parser="lalr", lexer=_TokenStream, propagate_positions=False)
 
 
 def _read_definitions(
-    definitions: Sequence[Definition], scope: Scope
+    definitions: Sequence[Definition], scope: FormulaScope
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     seen: set[str] = set()
     for each in definitions:
@@ -148,13 +153,13 @@ def _read_definitions(
     large = tuple(each.name for each in definitions if not each.value)
     scope = replace(scope, shapes={**scope.shapes, **dict.fromkeys(large, NUMBER)})
     constants: dict[str, float] = {}
-    for each in _in_order([each for each in definitions if each.value]):
+    for each in _sort_definitions([each for each in definitions if each.value]):
         inner = replace(scope, constants={**scope.constants, **constants})
-        constants[each.name] = _constant(each, inner)
+        constants[each.name] = _read_constant(each, inner)
     return constants, large
 
 
-def _in_order(definitions: list[Definition]) -> Iterator[Definition]:
+def _sort_definitions(definitions: list[Definition]) -> Iterator[Definition]:
     """Definitions such that each comes after those it speaks of."""
     waiting = list(definitions)
     while waiting:
@@ -171,18 +176,18 @@ def _in_order(definitions: list[Definition]) -> Iterator[Definition]:
         yield ready
 
 
-def _constant(definition: Definition, scope: Scope) -> float:
+def _read_constant(definition: Definition, scope: FormulaScope) -> float:
     # All constants together may take as long as a formula.
     tree = _read_tree(definition.value, scope, MAX_WORK // MAX_DEFINITIONS)
     if tree.shape != NUMBER:
-        raise fault(
+        raise make_error(
             f"A constant must be a number, but this is {tree.shape.describe()}.",
             tree.span,
             hint="Write it into the formula itself, in brackets.",
             code="formula.where",
         )
-    if names_in(tree):
-        raise fault(
+    if collect_names(tree):
+        raise make_error(
             "A constant may not depend on what was drawn.",
             tree.span,
             hint="Write it into the formula itself, in brackets.",
@@ -191,7 +196,7 @@ def _constant(definition: Definition, scope: Scope) -> float:
     return float(evaluate_finite(tree, Environment.empty())[0, 0])
 
 
-def _syntax_error(error: UnexpectedInput, text: str) -> FormulaError:
+def _make_syntax_error(error: UnexpectedInput, text: str) -> FormulaError:
     token = error.token if isinstance(error, UnexpectedToken) else None
     if token is None or token.type == "$END":
         return FormulaError(

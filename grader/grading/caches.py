@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 Value = TypeVar("Value")
 
 #: For so long figures are kept while nothing has happened.
-_LONGEST = timedelta(minutes=10)
+_MAX_AGE = timedelta(minutes=10)
 #: What takes longer than this is kept for a minute even if something has happened since: close to a
 #: deadline something always has.
 _SLOW_SECONDS = 1.0
@@ -21,7 +21,7 @@ _MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept(Generic[Value]):
+class CachedValue(Generic[Value]):
     """A value with the moment that it tells about, and the state of things then."""
 
     value: Value
@@ -32,19 +32,19 @@ class Kept(Generic[Value]):
     def is_good(self, *, at: datetime, state: Hashable, patience: timedelta | None) -> bool:
         """Whether it will do: nothing has happened since, or not enough time has passed."""
         age = at - self.at
-        if state == self.state and age < _LONGEST:
+        if state == self.state and age < _MAX_AGE:
             return True
         if patience is None:
             patience = _MINUTE if self.seconds >= _SLOW_SECONDS else timedelta(0)
         return age < patience
 
 
-class Keeper:
+class StatisticsCache:
     """Values by name; each is made by one thread at a time."""
 
     def __init__(self, most: int = 64) -> None:
         self._most = most
-        self._kept: OrderedDict[Hashable, Kept[Any]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, CachedValue[Any]] = OrderedDict()
         self._making: dict[Hashable, threading.Lock] = {}
         self._lock = threading.Lock()
 
@@ -56,7 +56,7 @@ class Keeper:
         at: datetime,
         state: Hashable,
         patience: timedelta | None = None,
-    ) -> Kept[Value]:
+    ) -> CachedValue[Value]:
         """The value of this name, made anew where the kept one will not do.
 
         With `patience` one of that age will do, whatever has happened since. While somebody else
@@ -76,17 +76,17 @@ class Keeper:
                 return now
             begun = time.perf_counter()
             value = make()
-            kept = Kept(value, at, state, time.perf_counter() - begun)
+            kept = CachedValue(value, at, state, time.perf_counter() - begun)
             self._put(name, kept)
             return kept
         finally:
             making.release()
 
-    def _find(self, name: Hashable) -> Kept[Any] | None:
+    def _find(self, name: Hashable) -> CachedValue[Any] | None:
         with self._lock:
             return self._kept.get(name)
 
-    def _put(self, name: Hashable, kept: Kept[Any]) -> None:
+    def _put(self, name: Hashable, kept: CachedValue[Any]) -> None:
         with self._lock:
             self._kept[name] = kept
             self._kept.move_to_end(name)

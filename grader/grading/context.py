@@ -14,18 +14,18 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from grader.domain.policies import Counted, Feedback, Policy, Window
+from grader.domain.policies import CountedAttempt, Feedback, Policy, Window
 from grader.domain.roles import Role
 from grader.engine.judge.judge import Judge
 from grader.engine.random.noise import NoiseBank
 from grader.engine.random.streams import RunSecret
 from grader.engine.random.variants import Variant
 from grader.errors import NotFound
-from grader.grading.caches import Keeper
-from grader.grading.serialize import variant_from, variant_to_data
+from grader.grading.caches import StatisticsCache
+from grader.grading.serialize import decode_variant, encode_variant
 from grader.grading.signing import SigningKey
 from grader.rubric.assignment import AssignmentFile
-from grader.rubric.catalog import Assignment, Rubric, read_assignment
+from grader.rubric.catalog import CompiledAssignment, Rubric, read_assignment
 from grader.store.database import Session
 from grader.store.queries.attempts import AttemptLine, ShownVariant, add_variants, find_variants
 from grader.store.queries.courses import EnrolmentLine, get_secret
@@ -40,11 +40,11 @@ Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedAssignment:
     """An assignment as it is in force in a course run, compiled."""
 
     line: PublicationLine
-    assignment: Assignment
+    assignment: CompiledAssignment
 
     @property
     def form(self) -> AssignmentFile:
@@ -71,7 +71,7 @@ class Published:
                 most_late_days=late.days,
             ),
             most_attempts=attempts.most + (extension.extra_attempts if extension else 0),
-            counted=Counted(attempts.counted),
+            counted=CountedAttempt(attempts.counted),
             feedback=Feedback(attempts.feedback),
             builds_on=self._earlier_feedback(question),
         )
@@ -93,7 +93,7 @@ class Published:
         return tuple(found)
 
 
-class Shelf:
+class LruCache:
     """So many things by name; those that were not asked for longest go first."""
 
     def __init__(self, most: int) -> None:
@@ -127,27 +127,27 @@ class Shelf:
 
 
 @lru_cache(maxsize=64)
-def _compile(name: str, form: str, rubrics: tuple[tuple[str, str], ...]) -> Assignment:
+def _compile(name: str, form: str, rubrics: tuple[tuple[str, str], ...]) -> CompiledAssignment:
     """An assignment from its texts; course runs that publish the same share it."""
     return read_assignment(name, form, dict(rubrics))
 
 
-class Desk:
+class GradingContext:
     """Compiled rubrics, judges with their noise, and the variants of students."""
 
     def __init__(self, signing_key: SigningKey) -> None:
         self.signing_key = signing_key
         self._bank = NoiseBank()
-        self._publications = Shelf(most=200)
-        self._judges = Shelf(most=1000)
-        self._variants = Shelf(most=20_000)
-        self._secrets = Shelf(most=200)
+        self._publications = LruCache(most=200)
+        self._judges = LruCache(most=1000)
+        self._variants = LruCache(most=20_000)
+        self._secrets = LruCache(most=200)
         #: How the examples of rubrics come out, which never changes for a version.
-        self.trials = Shelf(most=500)
+        self.trials = LruCache(most=500)
         #: Statistics are the one thing here that ages; each says of when it is.
-        self.figures = Keeper()
+        self.figures = StatisticsCache()
 
-    def in_force(self, session: Session, *, run_id: str, assignment: str) -> Published:
+    def in_force(self, session: Session, *, run_id: str, assignment: str) -> PublishedAssignment:
         """The assignment as it is in force now.
 
         Raises
@@ -160,13 +160,13 @@ class Desk:
             raise NotFound
         return self.published(session, line)
 
-    def published(self, session: Session, line: PublicationLine) -> Published:
+    def published(self, session: Session, line: PublicationLine) -> PublishedAssignment:
         """A publication, compiled."""
 
-        def compile_texts() -> Published:
+        def compile_texts() -> PublishedAssignment:
             texts = get_texts(session, publication_id=line.id)
             rubrics = tuple(texts.rubrics.items())
-            return Published(line, _compile(line.assignment, texts.form, rubrics))
+            return PublishedAssignment(line, _compile(line.assignment, texts.form, rubrics))
 
         return self._publications.get(line.id, compile_texts)
 
@@ -209,11 +209,11 @@ class Desk:
         for key, owners in missing.items():
             enrolment, rubric = owners[0]
             if key in shown:
-                variant = variant_from(enrolment.id, shown[key].drawn)
+                variant = decode_variant(enrolment.id, shown[key].drawn)
             else:
                 judge = self.judge(session, run_id=enrolment.run_id, rubric=rubric)
                 variant = judge.variant(enrolment.id)
-                new.append(ShownVariant(enrolment.run_id, *key, drawn=variant_to_data(variant)))
+                new.append(ShownVariant(enrolment.run_id, *key, drawn=encode_variant(variant)))
             if key in shown:
                 self._variants.put(key, variant)
             found |= {(each.id, part.id): variant for each, part in owners}
@@ -235,7 +235,9 @@ def _variant_key(enrolment: EnrolmentLine, rubric: Rubric) -> tuple[str, str, in
     return enrolment.id, source.id, source.revision
 
 
-def publishes_at(published: Published, last_extended: datetime | None) -> datetime | None:
+def compute_release_time(
+    published: PublishedAssignment, last_extended: datetime | None
+) -> datetime | None:
     """When keys and rubrics may be published: after everybody's last moment to hand in.
 
     None where the assignment has no end.

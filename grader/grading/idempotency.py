@@ -6,21 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from grader.errors import ReusedKey
+from grader.errors import ReusedIdempotencyKey
 from grader.store.database import Session, lock
 from grader.store.queries.idempotency import (
     AnsweredRequest,
-    add_answered,
-    find_answered,
-    forget_answered,
+    add_answered_requests,
+    delete_answered_requests,
+    find_answered_requests,
 )
 
 #: So long a key is remembered at least.
-KEPT_FOR = timedelta(hours=48)
+KEY_LIFETIME = timedelta(hours=48)
 
 
 @dataclass(frozen=True, slots=True)
-class RequestKey:
+class IdempotencyKey:
     """An Idempotency-Key with who sent it and the digest of what came with it."""
 
     caller: str
@@ -39,7 +39,7 @@ class RequestKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class IdempotentResponse:
     """What a request is answered: JSON text, and whether it was answered so before."""
 
     status: int
@@ -47,7 +47,7 @@ class Answered:
     is_replayed: bool = False
 
 
-def replay(known: AnsweredRequest, request: RequestKey) -> Answered:
+def replay_response(known: AnsweredRequest, request: IdempotencyKey) -> IdempotentResponse:
     """The answer of before.
 
     Raises
@@ -56,39 +56,41 @@ def replay(known: AnsweredRequest, request: RequestKey) -> Answered:
         Where another request came with this key.
     """
     if known.request_digest != request.digest:
-        raise ReusedKey(
+        raise ReusedIdempotencyKey(
             "This Idempotency-Key came with another request before; a new request needs a new key."
         )
-    return Answered(known.status, known.body, is_replayed=True)
+    return IdempotentResponse(known.status, known.body, is_replayed=True)
 
 
-def remember(request: RequestKey, answered: Answered, *, at: datetime) -> AnsweredRequest:
+def make_idempotency_record(
+    request: IdempotencyKey, answered: IdempotentResponse, *, at: datetime
+) -> AnsweredRequest:
     """What is stored of an answered request."""
     return AnsweredRequest(
         request.caller, request.key, request.digest, answered.status, answered.body, at
     )
 
 
-def once(
+def run_once(
     session: Session,
-    request: RequestKey | None,
+    request: IdempotencyKey | None,
     *,
     at: datetime,
     status: int,
     do: Callable[[], str],
-) -> Answered:
+) -> IdempotentResponse:
     """Do something that gives a JSON text, unless it was done before under this key."""
     if request is None:
-        return Answered(status, do())
+        return IdempotentResponse(status, do())
     lock(session, [request.lock_name])
-    known = find_answered(session, keys=[request.name])
+    known = find_answered_requests(session, keys=[request.name])
     if request.name in known:
-        return replay(known[request.name], request)
-    answered = Answered(status, do())
-    add_answered(session, [remember(request, answered, at=at)])
+        return replay_response(known[request.name], request)
+    answered = IdempotentResponse(status, do())
+    add_answered_requests(session, [make_idempotency_record(request, answered, at=at)])
     return answered
 
 
-def forget_old(session: Session, *, at: datetime) -> None:
+def delete_expired_keys(session: Session, *, at: datetime) -> None:
     """Forget keys that are older than promised."""
-    forget_answered(session, before=at - KEPT_FOR)
+    delete_answered_requests(session, before=at - KEY_LIFETIME)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from grader.grading.idempotency import RequestKey
+from grader.grading.idempotency import IdempotencyKey
 from grader.store.database import Session, lock, lock_shared
 
 
@@ -18,7 +18,7 @@ def lock_students(
     pairs: Iterable[tuple[str, str]],
     *,
     run_ids: Iterable[str],
-    keys: Iterable[RequestKey] = (),
+    keys: Iterable[IdempotencyKey] = (),
 ) -> None:
     """Keep everybody else from students' grades in assignments, and from keys, meanwhile.
 
@@ -26,15 +26,15 @@ def lock_students(
     """
     owners = set(pairs)
     runs = set(run_ids)
-    lock_shared(session, [_assignment(run, each) for run in runs for _, each in owners])
+    lock_shared(session, [_assignment_lock(run, each) for run in runs for _, each in owners])
     names = [f"attempts {enrolment_id} {assignment}" for enrolment_id, assignment in owners]
     lock(session, names + [key.lock_name for key in keys])
 
 
 def lock_assignment(session: Session, *, run_id: str, assignment: str) -> None:
     """Wait until nobody changes a grade in an assignment, and let nobody, until the end."""
-    lock(session, [_assignment(run_id, assignment)])
+    lock(session, [_assignment_lock(run_id, assignment)])
 
 
-def _assignment(run_id: str, assignment: str) -> str:
+def _assignment_lock(run_id: str, assignment: str) -> str:
     return f"publish {run_id} {assignment}"

@@ -10,14 +10,14 @@ import numpy as np
 
 from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Verdict
 from grader.engine.judge.judge import Judgement
-from grader.engine.judge.misconceptions import Recognised
+from grader.engine.judge.misconceptions import RecognisedMisconception
 from grader.engine.random.variants import Variant
 from grader.store.queries.attempts import JudgementLine
 
-_NOTHING = Evidence()
+_NO_EVIDENCE = Evidence()
 
 
-def verdicts_to_data(judgement: Judgement) -> list[dict[str, Any]]:
+def encode_verdicts(judgement: Judgement) -> list[dict[str, Any]]:
     """The verdicts of a judgement; what evidence leaves open is left out."""
     return [
         {
@@ -26,37 +26,37 @@ def verdicts_to_data(judgement: Judgement) -> list[dict[str, Any]]:
             "reason": each.reason.value,
             "credit": str(each.credit),
             "possible": str(each.possible),
-            "evidence": _evidence_to_data(each.evidence),
+            "evidence": _encode_evidence(each.evidence),
         }
         for each in judgement.verdicts
     ]
 
 
-def _evidence_to_data(evidence: Evidence) -> dict[str, Any]:
+def _encode_evidence(evidence: Evidence) -> dict[str, Any]:
     data = {}
     for field in fields(Evidence):
         value = getattr(evidence, field.name)
-        if value != getattr(_NOTHING, field.name):
+        if value != getattr(_NO_EVIDENCE, field.name):
             data[field.name] = [value.low, value.high] if isinstance(value, Interval) else value
     return data
 
 
-def misconceptions_to_data(judgement: Judgement) -> list[dict[str, Any]]:
+def encode_misconceptions(judgement: Judgement) -> list[dict[str, Any]]:
     """The misconceptions of a judgement, as the student was told."""
     return [
         {"id": each.id, "say": each.say, "factor": each.factor} for each in judgement.misconceptions
     ]
 
 
-def judgement_from(line: JudgementLine) -> Judgement:
+def decode_judgement(line: JudgementLine) -> Judgement:
     """A judgement as it was stored."""
     return Judgement(
-        tuple(_verdict(each) for each in line.verdicts),
-        tuple(Recognised(**each) for each in line.misconceptions),
+        tuple(_decode_verdict(each) for each in line.verdicts),
+        tuple(RecognisedMisconception(**each) for each in line.misconceptions),
     )
 
 
-def _verdict(data: dict[str, Any]) -> Verdict:
+def _decode_verdict(data: dict[str, Any]) -> Verdict:
     evidence = dict(data["evidence"])
     for name in ("interval", "expected"):
         if name in evidence:
@@ -71,7 +71,7 @@ def _verdict(data: dict[str, Any]) -> Verdict:
     )
 
 
-def variant_to_data(variant: Variant) -> dict[str, Any]:
+def encode_variant(variant: Variant) -> dict[str, Any]:
     """All draws of a variant in full precision."""
     return {
         "values": {name: value.tolist() for name, value in variant.values.items()},
@@ -79,7 +79,7 @@ def variant_to_data(variant: Variant) -> dict[str, Any]:
     }
 
 
-def variant_from(name: str, data: dict[str, Any]) -> Variant:
+def decode_variant(name: str, data: dict[str, Any]) -> Variant:
     """A variant as it was stored."""
     values = {key: np.asarray(value, dtype=np.float64) for key, value in data["values"].items()}
     return Variant(name, values, data["indices"])

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
     Ed25519PublicKey,
 )
 
-from grader.feedback.parts import canonical_json
+from grader.feedback.base import to_canonical_json
 from grader.feedback.receipt import Receipt
 
 
@@ -45,27 +45,29 @@ class SigningKey:
     @property
     def public(self) -> str:
         """The public key, which the service shows to everybody."""
-        return encode(self.private.public_key().public_bytes_raw())
+        return encode_base64url(self.private.public_key().public_bytes_raw())
 
     @property
     def id(self) -> str:
         """What the public key is called in receipts."""
-        return key_id(self.public)
+        return compute_key_id(self.public)
 
 
-def key_id(public: str) -> str:
+def compute_key_id(public: str) -> str:
     """A short name for a public key; ValueError where it is none."""
     return "ed25519:" + hashlib.sha256(_public_bytes(public)).hexdigest()[:16]
 
 
-def stamp(receipt: Receipt, *, attempt: str, course: str, received_at: datetime) -> Receipt:
+def to_attempt_receipt(
+    receipt: Receipt, *, attempt: str, course: str, received_at: datetime
+) -> Receipt:
     """The receipt of an attempt that is stored; the time must be aware."""
     data = receipt.model_dump()
     data |= {"attempt": attempt, "course": course, "received_at": received_at}
     return Receipt.model_validate(data)
 
 
-def withhold(receipt: Receipt) -> Receipt:
+def to_withheld_receipt(receipt: Receipt) -> Receipt:
     """The receipt without anything that tells how the answer came out.
 
     For questions whose feedback comes later. There are few possible verdicts, so that their hash
@@ -82,48 +84,48 @@ def withhold(receipt: Receipt) -> Receipt:
     return receipt.model_copy(update=hidden)
 
 
-def sign(receipt: Receipt, key: SigningKey) -> Receipt:
+def sign_receipt(receipt: Receipt, key: SigningKey) -> Receipt:
     """The same receipt with the key's name and signature."""
     named = receipt.model_copy(update={"key": key.id})
-    signature = encode(key.private.sign(_signed_bytes(named)))
+    signature = encode_base64url(key.private.sign(_signed_bytes(named)))
     return named.model_copy(update={"signature": signature})
 
 
 def verify_signature(receipt: Receipt, public: str) -> bool:
     """Whether the receipt is as it was signed with this key; False for what is no key at all."""
     try:
-        if receipt.signature is None or receipt.key != key_id(public):
+        if receipt.signature is None or receipt.key != compute_key_id(public):
             return False
         key = Ed25519PublicKey.from_public_bytes(_public_bytes(public))
-        key.verify(decode(receipt.signature), _signed_bytes(receipt))
+        key.verify(decode_base64url(receipt.signature), _signed_bytes(receipt))
     except (InvalidSignature, ValueError):
         return False
     return True
 
 
 def _signed_bytes(receipt: Receipt) -> bytes:
-    return canonical_json(receipt.model_dump(mode="json", exclude={"signature"}))
+    return to_canonical_json(receipt.model_dump(mode="json", exclude={"signature"}))
 
 
 def _public_bytes(public: str) -> bytes:
-    raw = decode(public)
+    raw = decode_base64url(public)
     if len(raw) != 32:
         raise ValueError("a public key has 32 bytes")
     return raw
 
 
-def encode(raw: bytes) -> str:
+def encode_base64url(raw: bytes) -> str:
     """Bytes as base64url without padding."""
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
-def decode(text: str) -> bytes:
+def decode_base64url(text: str) -> bytes:
     """The bytes of base64url without padding; ValueError for anything else."""
     try:
         raw = base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
     except (binascii.Error, UnicodeEncodeError):
         raise ValueError("this is no base64url") from None
     # Python skips what it does not know; then the text is not what it would be written as.
-    if encode(raw) != text:
+    if encode_base64url(raw) != text:
         raise ValueError("this is no base64url")
     return raw

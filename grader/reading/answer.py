@@ -15,7 +15,7 @@ from grader.domain.shapes import NUMBER, Shape
 from grader.errors import AnswerRefused, FieldError
 from grader.formula.eval.evaluate import Environment
 from grader.formula.formula import Formula
-from grader.formula.typed.scope import Scope
+from grader.formula.typed.scope import FormulaScope
 from grader.reading.fields import (
     ArrayField,
     ChoiceField,
@@ -26,10 +26,9 @@ from grader.reading.fields import (
     TextField,
     describe_field,
 )
-from grader.reading.formulas import read_formula_for
-from grader.reading.json_backslashes import with_hint
+from grader.reading.formulas import read_formula_answer
 from grader.reading.numbers import read_array
-from grader.reading.paste import looks_like_numbers, read_pasted
+from grader.reading.paste import is_pasted_array, read_pasted
 
 #: How an answer names an uploaded file: by what is in it.
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -90,20 +89,20 @@ def read_answer(sent: object, fields: Sequence[Field], variant: Environment) -> 
         With all faults at once.
     """
     if not isinstance(sent, Mapping):
-        raise AnswerRefused([_not_an_object(sent, fields)])
-    faults: list[FieldError] = _unknown_fields(sent, fields)
+        raise AnswerRefused([_make_type_error(sent, fields)])
+    faults: list[FieldError] = _find_unknown_fields(sent, fields)
     values: dict[str, Value] = {}
     for field in fields:
         if field.name not in sent or sent[field.name] is None:
             if not isinstance(field, TextField | FileField):
-                faults.append(_missing(field))
+                faults.append(_make_missing_error(field))
             continue
         try:
             values[field.name] = _read_field(field, sent[field.name], variant)
         except AnswerRefused as refused:
-            faults.extend(with_hint(fault, sent[field.name]) for fault in refused.errors)
+            faults.extend(_add_backslash_hint(fault, sent[field.name]) for fault in refused.errors)
         except FieldError as fault:
-            faults.append(with_hint(fault, sent[field.name]))
+            faults.append(_add_backslash_hint(fault, sent[field.name]))
     if faults:
         raise AnswerRefused(faults)
     return Answer(values)
@@ -128,14 +127,14 @@ def _read_field(field: Field, sent: object, variant: Environment) -> Value:
 
 
 def _read_numbers(
-    name: str, shape: Shape, scope: Scope, sent: object, variant: Environment
+    name: str, shape: Shape, scope: FormulaScope, sent: object, variant: Environment
 ) -> Value:
     if not isinstance(sent, str):
         return Numbers(read_array(sent, field=name, shape=shape), "JSON")
-    if looks_like_numbers(sent, shape=shape):
+    if is_pasted_array(sent, shape=shape):
         pasted = read_pasted(sent, field=name, shape=shape)
         return Numbers(pasted.values, pasted.format.value)
-    return read_formula_for(sent, field=name, shape=shape, scope=scope, variant=variant)
+    return read_formula_answer(sent, field=name, shape=shape, scope=scope, variant=variant)
 
 
 def _read_choice(field: ChoiceField, sent: object) -> Choice:
@@ -148,7 +147,7 @@ def _read_choice(field: ChoiceField, sent: object) -> Choice:
                 field=field.name,
                 code="choice.unknown",
                 expected=listed,
-                got=_shown(each),
+                got=_format_sent(each),
             )
     return Choice(frozenset(str(each) for each in chosen))
 
@@ -157,7 +156,7 @@ def _read_text(field: TextField, sent: object) -> Text:
     if not isinstance(sent, str):
         raise FieldError(
             f"{field.name} must be text.", field=field.name, code="text.type", expected="text",
-            got=_shown(sent),
+            got=_format_sent(sent),
         )  # fmt: skip
     if len(sent) > field.most_characters:
         raise FieldError(
@@ -198,18 +197,18 @@ def _read_score(field: ExternalField, sent: object) -> ExternalScore:
             field=field.name,
             code="score.range",
             expected=f"0 to {field.most}",
-            got=_shown(sent),
+            got=_format_sent(sent),
         )
     return ExternalScore(points)
 
 
-def _shown(sent: object) -> str:
+def _format_sent(sent: object) -> str:
     """A short, printable form of what was sent."""
     text = str(sent) if isinstance(sent, str | int | float | bool) else type(sent).__name__
     return "".join(c if c.isprintable() else "?" for c in text[:24])
 
 
-def _not_an_object(sent: object, fields: Sequence[Field]) -> FieldError:
+def _make_type_error(sent: object, fields: Sequence[Field]) -> FieldError:
     example = ", ".join(f'"{field.name}": …' for field in fields[:3])
     return FieldError(
         f"An answer is a JSON object with its fields by name: {{{example}}}.",
@@ -220,7 +219,7 @@ def _not_an_object(sent: object, fields: Sequence[Field]) -> FieldError:
     )
 
 
-def _unknown_fields(sent: Mapping[Any, Any], fields: Sequence[Field]) -> list[FieldError]:
+def _find_unknown_fields(sent: Mapping[Any, Any], fields: Sequence[Field]) -> list[FieldError]:
     known = [field.name for field in fields]
     faults = []
     for name in sent:
@@ -228,9 +227,9 @@ def _unknown_fields(sent: Mapping[Any, Any], fields: Sequence[Field]) -> list[Fi
             close = difflib.get_close_matches(str(name), known, n=1)
             faults.append(
                 FieldError(
-                    f"{_shown(name) or 'An empty name'} is no field of this question. "
+                    f"{_format_sent(name) or 'An empty name'} is no field of this question. "
                     f"Fields: {', '.join(known)}.",
-                    field=_shown(name),
+                    field=_format_sent(name),
                     code="field.unknown",
                     hint=f"Did you mean {close[0]}?" if close else "",
                 )
@@ -238,10 +237,31 @@ def _unknown_fields(sent: Mapping[Any, Any], fields: Sequence[Field]) -> list[Fi
     return faults
 
 
-def _missing(field: Field) -> FieldError:
+def _make_missing_error(field: Field) -> FieldError:
     return FieldError(
         f"{field.name} is missing.",
         field=field.name,
         code="field.missing",
         expected=describe_field(field),
     )
+
+
+# LaTeX commands whose backslash and first letter JSON takes for one special character.
+_LOST_BACKSLASH = re.compile(
+    r"([\b\f])([a-z]+)|(\t)(op|ext|imes|heta|au)\b|(\n)(u|eq?)\b|(\r)(ho|ight|Vert|vert)\b"
+)
+_ESCAPE_LETTERS = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
+
+
+def _add_backslash_hint(fault: FieldError, sent: object) -> FieldError:
+    r"""The same fault, with a word on backslashes where JSON has eaten one, as in "\frac"."""
+    eaten = _LOST_BACKSLASH.search(sent) if isinstance(sent, str) else None
+    if eaten is None:
+        return fault
+    special, rest = filter(None, eaten.groups())
+    name = _ESCAPE_LETTERS[special] + rest
+    hint = f"In JSON a backslash is written twice: \\\\{name} instead of \\{name}."
+    return FieldError(
+        fault.message, field=fault.field, code=fault.code, path=fault.path, column=fault.column,
+        expected=fault.expected, got=fault.got, hint=f"{fault.hint} {hint}".strip(),
+    )  # fmt: skip

@@ -28,7 +28,7 @@ VALUE = re.compile(
     r"|(?P<ellipsis>\.\.\.|…|\\[cdlv]?dots)",
     re.IGNORECASE,
 )
-_MOST_DIGITS = 310
+_MAX_DIGITS = 310
 
 
 def is_value(word: str) -> bool:
@@ -36,12 +36,12 @@ def is_value(word: str) -> bool:
     return VALUE.fullmatch(word) is not None
 
 
-def value_of(word: str) -> object:
+def _read_value(word: str) -> object:
     """What a word that is a value stands for, as decoded JSON would have it."""
     found = VALUE.fullmatch(word)
     match found and found.lastgroup:
         # Python takes no integer of thousands of digits; as a float it is infinite and refused.
-        case "integer" if len(word) <= _MOST_DIGITS:
+        case "integer" if len(word) <= _MAX_DIGITS:
             return int(word)
         case "integer" | "decimal":
             return float(word)
@@ -55,23 +55,23 @@ def value_of(word: str) -> object:
             return None
 
 
-def walk(tree: Tree, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Cell]]:
+def list_cells(tree: Tree, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Cell]]:
     """Every cell with its path, in the order of the text."""
     if isinstance(tree, Cell):
         yield path, tree
         return
     for index, branch in enumerate(tree):
-        yield from walk(branch, (*path, index))
+        yield from list_cells(branch, (*path, index))
 
 
-def values_of(tree: Tree) -> object:
+def read_values(tree: Tree) -> object:
     """The values of all cells, nested like the cells."""
     if isinstance(tree, Cell):
-        return value_of(tree.text)
-    return [values_of(branch) for branch in tree]
+        return _read_value(tree.text)
+    return [read_values(branch) for branch in tree]
 
 
-def column_of(tree: Tree, path: tuple[int, ...]) -> int | None:
+def find_column(tree: Tree, path: tuple[int, ...]) -> int | None:
     """Where in the text the cell of this path stands; None for a path to a whole row."""
     for index in path:
         if not isinstance(tree, Cell):

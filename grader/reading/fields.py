@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import assert_never
 
 from grader.domain.shapes import Shape
-from grader.formula.typed.scope import Scope
+from grader.formula.typed.scope import FormulaScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class ArrayField:
 
     name: str
     shape: Shape
-    scope: Scope
+    scope: FormulaScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class NumberField:
     """A number, or a formula that gives one."""
 
     name: str
-    scope: Scope
+    scope: FormulaScope
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,14 @@ from grader.domain.shapes import Shape
 from grader.errors import FieldError, FormulaError
 from grader.formula.eval.evaluate import Environment, evaluate_finite
 from grader.formula.formula import Formula, read_formula
-from grader.formula.typed.scope import Scope
+from grader.formula.typed.scope import FormulaScope
 
 #: The values that a constant declared as large (`C >> 0`) is tried at.
-LADDER = (1e3, 1e4, 1e5, 1e6)
+LARGE_VALUES = (1e3, 1e4, 1e5, 1e6)
 
 
-def read_formula_for(
-    sent: str, *, field: str, shape: Shape, scope: Scope, variant: Environment
+def read_formula_answer(
+    sent: str, *, field: str, shape: Shape, scope: FormulaScope, variant: Environment
 ) -> Formula:
     """Read a formula that gives exactly this shape and is finite on the variant.
 
@@ -31,7 +31,7 @@ def read_formula_for(
     try:
         formula = read_formula(sent, scope, named=field)
         _check_shape(formula, field, shape)
-        evaluate_formula(formula, variant, large=LADDER[0])
+        evaluate_formula(formula, variant, large=LARGE_VALUES[0])
     except FormulaError as error:
         raise FieldError(
             f"{field}, column {error.column}: {error.message}",

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from grader.domain.shapes import Shape
 from grader.errors import AnswerRefused
 from grader.reading.cells import Cell, Tree
-from grader.reading.locations import Spot
-from grader.reading.paste import looks_like_numbers
-from grader.reading.split_cells import cut
-from grader.reading.unwrap import level, undress
+from grader.reading.locations import FieldLocation
+from grader.reading.paste import is_pasted_array
+from grader.reading.split_cells import split_cells
+from grader.reading.unwrap import normalize_signs, remove_wrapper
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +32,18 @@ class Grid:
         return path[0], path[1] if len(path) > 1 else None
 
 
-def lay_out_cells(text: str, *, field: str, shape: Shape) -> Grid | None:
+def find_grid(text: str, *, field: str, shape: Shape) -> Grid | None:
     """The grid in a text of numbers; None where there is none to be seen."""
-    if not looks_like_numbers(text, shape=shape):
+    if not is_pasted_array(text, shape=shape):
         return None
     try:
-        _, tree = cut(undress(level(text)), Spot(field, shape))
+        _, tree = split_cells(remove_wrapper(normalize_signs(text)), FieldLocation(field, shape))
     except AnswerRefused:
         return None
-    return _grid(tree)
+    return _find_grid_in(tree)
 
 
-def _grid(tree: Tree) -> Grid | None:
+def _find_grid_in(tree: Tree) -> Grid | None:
     if isinstance(tree, Cell):
         return None
     if all(isinstance(each, Cell) for each in tree):

@@ -9,10 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.errors import AnswerRefused
-from grader.reading.locations import Spot, count, excerpt, not_a_number, wrong_shape
+from grader.reading.locations import (
+    FieldLocation,
+    format_count,
+    format_excerpt,
+    make_shape_error,
+    make_type_error,
+)
 
-MOST_ENTRIES = 1_000_000
-MOST_NESTING = 4
+MAX_ENTRIES = 1_000_000
+MAX_NESTING = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +37,7 @@ class Layout:
         """Say the layout in words, with an article: *a flat list of length 3*."""
         match self.axes:
             case (rows,) if self.is_ragged:
-                return f"{count(rows, 'row')} of different lengths"
+                return f"{format_count(rows, 'row')} of different lengths"
             case (length,):
                 return f"a flat list of length {length}"
             case (rows, columns) if not self.is_ragged:
@@ -40,15 +46,15 @@ class Layout:
                 return f"a list with {self.depth} levels of nesting"
 
 
-def lay_out(value: list[object], spot: Spot) -> Layout:
+def measure_layout(value: list[object], spot: FieldLocation) -> Layout:
     """The layout of a list; refused where it has too many entries or levels."""
     axes: tuple[int, ...] = ()
     level: list[list[object]] = [value]
     while level:
-        if sum(map(len, level)) > MOST_ENTRIES:
-            raise _too_many_entries(spot)
-        if len(axes) == MOST_NESTING:
-            raise _too_much_nesting(spot)
+        if sum(map(len, level)) > MAX_ENTRIES:
+            raise _make_entries_error(spot)
+        if len(axes) == MAX_NESTING:
+            raise _make_nesting_error(spot)
         lengths = set(map(len, level))
         if len(lengths) > 1:
             return Layout(axes, is_ragged=True)
@@ -60,29 +66,31 @@ def lay_out(value: list[object], spot: Spot) -> Layout:
     return Layout(axes)
 
 
-def unpack(value: object, spot: Spot) -> object:
+def to_lists(value: object, spot: FieldLocation) -> object:
     """The value with lists in place of the arrays and tuples on its outer levels."""
     if isinstance(value, np.ndarray):
-        return _unpack_array(value, spot)
+        return _array_to_lists(value, spot)
     if not isinstance(value, list | tuple):
         return value
-    if len(value) > MOST_ENTRIES:
-        raise _too_many_entries(spot)
-    if len(spot.path) == MOST_NESTING:
+    if len(value) > MAX_ENTRIES:
+        raise _make_entries_error(spot)
+    if len(spot.path) == MAX_NESTING:
         return list(value)
     return [
-        unpack(item, spot.at(index)) if isinstance(item, tuple | np.ndarray) else item
+        to_lists(item, spot.at(index)) if isinstance(item, tuple | np.ndarray) else item
         for index, item in enumerate(value)
     ]
 
 
-def _unpack_array(array: NDArray[np.generic], spot: Spot) -> object:
-    if array.size > MOST_ENTRIES:
-        raise _too_many_entries(spot)
-    if array.ndim > MOST_NESTING:
-        raise _too_much_nesting(spot)
+def _array_to_lists(array: NDArray[np.generic], spot: FieldLocation) -> object:
+    if array.size > MAX_ENTRIES:
+        raise _make_entries_error(spot)
+    if array.ndim > MAX_NESTING:
+        raise _make_nesting_error(spot)
     if array.dtype.kind not in "iuf":
-        raise AnswerRefused([not_a_number(spot, f"an array of {excerpt(array.dtype.name)}")])
+        raise AnswerRefused(
+            [make_type_error(spot, f"an array of {format_excerpt(array.dtype.name)}")]
+        )
     if array.dtype.kind == "f":
         # A long double beyond the range of float64 becomes infinite here, and is refused as such.
         with np.errstate(over="ignore"):
@@ -91,9 +99,11 @@ def _unpack_array(array: NDArray[np.generic], spot: Spot) -> object:
     return unpacked
 
 
-def _too_many_entries(spot: Spot) -> AnswerRefused:
-    return AnswerRefused([wrong_shape(spot, f"more than {MOST_ENTRIES} entries long")])
+def _make_entries_error(spot: FieldLocation) -> AnswerRefused:
+    return AnswerRefused([make_shape_error(spot, f"more than {MAX_ENTRIES} entries long")])
 
 
-def _too_much_nesting(spot: Spot) -> AnswerRefused:
-    return AnswerRefused([wrong_shape(spot, f"more than {MOST_NESTING} levels of nesting deep")])
+def _make_nesting_error(spot: FieldLocation) -> AnswerRefused:
+    return AnswerRefused(
+        [make_shape_error(spot, f"more than {MAX_NESTING} levels of nesting deep")]
+    )

@@ -9,11 +9,11 @@ import numpy as np
 from grader.domain.shapes import Kind, Shape
 from grader.errors import FieldError
 
-_ECHOED_CHARACTERS = 20
+_MAX_EXCERPT_LENGTH = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class FieldLocation:
     """A place in an answer's field; ``str`` says it in words that count from one."""
 
     field: str
@@ -26,7 +26,7 @@ class Spot:
         steps = [f"{name} {index + 1}" for name, index in zip(names, self.path, strict=False)]
         return ", ".join([self.field, *steps])
 
-    def at(self, index: int) -> Spot:
+    def at(self, index: int) -> FieldLocation:
         """The place one level further in."""
         return replace(self, path=(*self.path, index))
 
@@ -53,13 +53,13 @@ class Spot:
         )
 
 
-def excerpt(text: str) -> str:
+def format_excerpt(text: str) -> str:
     """The beginning of a foreign text, short and printable, so that a message may repeat it."""
-    shown = "".join(sign if sign.isprintable() else "�" for sign in text[:_ECHOED_CHARACTERS])
-    return shown + "…" if len(text) > _ECHOED_CHARACTERS else shown
+    shown = "".join(sign if sign.isprintable() else "�" for sign in text[:_MAX_EXCERPT_LENGTH])
+    return shown + "…" if len(text) > _MAX_EXCERPT_LENGTH else shown
 
 
-def not_a_number(spot: Spot, got: str) -> FieldError:
+def make_type_error(spot: FieldLocation, got: str) -> FieldError:
     """The fault of what is no number; ``got`` is what it is instead."""
     is_whole = not spot.path and bool(spot.shape.axes)
     expected = spot.shape.describe() if is_whole else "a plain number"
@@ -67,20 +67,20 @@ def not_a_number(spot: Spot, got: str) -> FieldError:
     return spot.fault(f"is {got}; {says}", code="number.type", expected=expected, got=got)
 
 
-def wrong_shape(spot: Spot, got: str, *, hint: str = "") -> FieldError:
+def make_shape_error(spot: FieldLocation, got: str, *, hint: str = "") -> FieldError:
     """The fault of a value of another shape; ``got`` is what it is instead."""
     says = f"is {got}; {spot.shape.describe()} is needed."
     return spot.fault(says, code="answer.shape", got=got, hint=hint)
 
 
-def wrong_length(spot: Spot, *, code: str, got: int, needed: int) -> FieldError:
+def make_length_error(spot: FieldLocation, *, code: str, got: int, needed: int) -> FieldError:
     """The fault of a list with too few or too many numbers."""
-    says = f"has {count(got, 'number')}; {needed} {'is' if needed == 1 else 'are'} needed."
-    expected = count(needed, "number") if spot.path else spot.shape.describe()
-    return spot.fault(says, code=code, expected=expected, got=count(got, "number"))
+    says = f"has {format_count(got, 'number')}; {needed} {'is' if needed == 1 else 'are'} needed."
+    expected = format_count(needed, "number") if spot.path else spot.shape.describe()
+    return spot.fault(says, code=code, expected=expected, got=format_count(got, "number"))
 
 
-def count(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """So many of a thing, in words: *1 row*, *2 rows*."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
@@ -91,7 +91,7 @@ def is_number(value: object) -> bool:
     return is_plain and not isinstance(value, bool)
 
 
-def name_value(value: object) -> str:
+def describe_value(value: object) -> str:
     """What a value is, in the words of JSON where it has them."""
     match value:
         case None:
@@ -99,7 +99,7 @@ def name_value(value: object) -> str:
         case bool() | np.bool_():
             return "true" if value else "false"
         case str():
-            return f'the text "{excerpt(value)}"'
+            return f'the text "{format_excerpt(value)}"'
         case list() | tuple() | np.ndarray():
             return "a list"
         case dict():
@@ -107,4 +107,4 @@ def name_value(value: object) -> str:
         case _ if is_number(value):
             return "a single number"
         case _:
-            return f"of the type {excerpt(type(value).__name__)}"
+            return f"of the type {format_excerpt(type(value).__name__)}"

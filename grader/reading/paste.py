@@ -14,33 +14,33 @@ from dataclasses import dataclass, replace
 
 from grader.domain.shapes import Shape
 from grader.errors import AnswerRefused
-from grader.reading.cells import VALUE, Cell, column_of, is_value, values_of, walk
-from grader.reading.locations import Spot
+from grader.reading.cells import VALUE, Cell, find_column, is_value, list_cells, read_values
+from grader.reading.locations import FieldLocation
 from grader.reading.numbers import Array, read_array
-from grader.reading.refusals import (
-    COMMA_INSIDE,
-    decimal_comma,
-    refused_at,
-    truncated,
-    unreadable,
+from grader.reading.paste_errors import (
+    DECIMAL_COMMA,
+    make_cell_error,
+    make_decimal_comma_error,
+    make_paste_error,
+    make_truncated_error,
 )
-from grader.reading.split_cells import TOKEN, PasteFormat, cut
-from grader.reading.unwrap import Dress, level, undress
+from grader.reading.split_cells import TOKEN, PasteFormat, split_cells
+from grader.reading.unwrap import Wrapper, normalize_signs, remove_wrapper
 
-LONGEST_TEXT = 200_000
+MAX_TEXT_LENGTH = 200_000
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
-class Pasted:
+class PastedArray:
     """A pasted array: what it was recognised as, and its numbers with the axes of its shape."""
 
     format: PasteFormat
     values: Array
 
 
-def looks_like_numbers(text: str, *, shape: Shape | None = None) -> bool:
+def is_pasted_array(text: str, *, shape: Shape | None = None) -> bool:
     """Whether a text is a pasted array and not a formula.
 
     A single number is a formula, and so is a sum (``2 -3``) and anything with another operator or
@@ -51,24 +51,24 @@ def looks_like_numbers(text: str, *, shape: Shape | None = None) -> bool:
     Where the ``shape`` that is asked for is a vector of three or more numbers, a line of exactly as
     many numbers is one too, even if all but the first have a sign (``1 -2 -3``).
     """
-    if len(text) > LONGEST_TEXT:
+    if len(text) > MAX_TEXT_LENGTH:
         # No formula is as long as this.
         return True
-    body = undress(level(text))
+    body = remove_wrapper(normalize_signs(text))
     if body.tail:
         return False
     match body.dress:
-        case Dress.CALL | Dress.LATEX:
+        case Wrapper.CALL | Wrapper.LATEX:
             return True
-        case Dress.BRACKETS:
-            words = _words(body.text.replace("[", " ").replace("]", " "))
+        case Wrapper.BRACKETS:
+            words = _list_words(body.text.replace("[", " ").replace("]", " "))
             return all(map(is_value, words)) and _is_one_list(body.text)
-        case Dress.NONE:
-            return _looks_like_table(body.text, shape)
+        case Wrapper.NONE:
+            return _is_table(body.text, shape)
 
 
-def _looks_like_table(text: str, shape: Shape | None) -> bool:
-    words = _words(text)
+def _is_table(text: str, shape: Shape | None) -> bool:
+    words = _list_words(text)
     values = sum(map(is_value, words))
     if ("," in text or "\t" in text) and not set("[](){}=") & set(text):
         # No formula is separated so; a wrong cell is better told as such.
@@ -89,11 +89,11 @@ def _is_one_list(text: str) -> bool:
     return True
 
 
-def _words(text: str) -> list[str]:
+def _list_words(text: str) -> list[str]:
     return [token for token in TOKEN.findall(text) if token not in ",;\n"]
 
 
-def read_pasted(text: str, *, field: str, shape: Shape) -> Pasted:
+def read_pasted(text: str, *, field: str, shape: Shape) -> PastedArray:
     """Read a pasted text into an array of exactly this shape.
 
     For a vector a flat list will do, and so will a single row or a single column of MATLAB, LaTeX
@@ -107,56 +107,58 @@ def read_pasted(text: str, *, field: str, shape: Shape) -> Pasted:
         ``paste.decimal_comma`` (a comma can be read in two ways) and ``paste.unreadable`` (the
         first thing that is not a number); ``column`` counts the text's characters from one.
     """
-    spot = Spot(field, shape)
-    _refuse_outright(text, spot)
-    levelled = level(text)
+    spot = FieldLocation(field, shape)
+    _refuse_unreadable(text, spot)
+    levelled = normalize_signs(text)
     try:
         return _read(levelled, spot)
     except AnswerRefused as refused:
         if refused.code in ("answer.shape", "row.length"):
-            _refuse_better(levelled, spot)
+            _refuse_with_cause(levelled, spot)
         raise
 
 
-def _read(text: str, spot: Spot) -> Pasted:
-    body = undress(text)
+def _read(text: str, spot: FieldLocation) -> PastedArray:
+    body = remove_wrapper(text)
     if body.tail:
         after = next(TOKEN.finditer(text, len(body.text)))
         cell = Cell(after.group(), after.start())
-        raise refused_at(spot, cell, "comes after the end of the list")
-    form, tree = cut(body, spot)
-    for path, cell in walk(tree):
+        raise make_paste_error(spot, cell, "comes after the end of the list")
+    form, tree = split_cells(body, spot)
+    for path, cell in list_cells(tree):
         value = VALUE.fullmatch(cell.text)
         if value is None:
-            raise unreadable(replace(spot, path=path), cell)
+            raise make_cell_error(replace(spot, path=path), cell)
         if value["ellipsis"]:
-            raise truncated(spot, cell.start)
+            raise make_truncated_error(spot, cell.start)
     try:
-        return Pasted(form, read_array(values_of(tree), field=spot.field, shape=spot.shape))
+        return PastedArray(form, read_array(read_values(tree), field=spot.field, shape=spot.shape))
     except AnswerRefused as refused:
         for error in refused.errors:
-            error.column = column_of(tree, error.path)
+            error.column = find_column(tree, error.path)
         raise
 
 
-def _refuse_outright(text: str, spot: Spot) -> None:
-    if len(text) > LONGEST_TEXT:
-        says = f"is a text of {len(text)} characters; at most {LONGEST_TEXT} can be read."
+def _refuse_unreadable(text: str, spot: FieldLocation) -> None:
+    if len(text) > MAX_TEXT_LENGTH:
+        says = f"is a text of {len(text)} characters; at most {MAX_TEXT_LENGTH} can be read."
         raise AnswerRefused([spot.fault(says, code="paste.unreadable")])
     if control := _CONTROL.search(text):
-        raise refused_at(spot, Cell(control.group(), control.start()), "is a control character")
+        raise make_paste_error(
+            spot, Cell(control.group(), control.start()), "is a control character"
+        )
 
 
-def _refuse_better(text: str, spot: Spot) -> None:
+def _refuse_with_cause(text: str, spot: FieldLocation) -> None:
     """Refuse a text of the wrong shape for the reason behind it, where one can be seen."""
     # Without a semicolon, a line that MATLAB would continue may be one that NumPy has shortened.
     if "..." in text and ";" not in text:
-        raise truncated(spot, text.index("...")) from None
-    with_points = COMMA_INSIDE.sub(lambda found: found.group().replace(",", "."), text)
+        raise make_truncated_error(spot, text.index("...")) from None
+    with_points = DECIMAL_COMMA.sub(lambda found: found.group().replace(",", "."), text)
     if with_points == text:
         return
     try:
         _read(with_points, spot)
     except AnswerRefused:
         return
-    raise decimal_comma(text, spot) from None
+    raise make_decimal_comma_error(text, spot) from None

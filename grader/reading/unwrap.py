@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 
-class Dress(Enum):
+class Wrapper(Enum):
     """What stands around the numbers."""
 
     NONE = auto()
@@ -21,10 +21,10 @@ class Dress(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class UnwrappedText:
     """The numbers of a text at their own places, and what follows and does not belong there."""
 
-    dress: Dress
+    dress: Wrapper
     text: str
     tail: str = ""
 
@@ -41,7 +41,7 @@ _HEAD = re.compile(
 _END_OF_CALL = re.compile(
     r"\s*+(?:,\s*+(?:\w++\s*+=\s*+)?(?:[\w.:'\"<>]++|\([0-9, ]*+\))?\s*+)*\)[\s;]*+"
 )
-_CONTINUED = re.compile(r"\.\.\.[ \t]*+\n")
+_LINE_CONTINUATION = re.compile(r"\.\.\.[ \t]*+\n")
 _BEGIN = re.compile(r"\\begin\{(?P<name>[pbBvV]?matrix|smallmatrix|array)\}(?:\{[clr| ]*+\})?")
 _AROUND_LATEX = re.compile(
     r"(?:\s|[$.,;]|\\[\[\]()]|\\(?:left|right)\s*+\\?[\[\](){}.|]"
@@ -49,30 +49,30 @@ _AROUND_LATEX = re.compile(
 )
 
 
-def level(text: str) -> str:
+def normalize_signs(text: str) -> str:
     """The text with one sign for each meaning, and of the same length."""
     levelled = text.replace("\r\n", " \n").translate(_SIGNS)
-    return _NUMPY_SCALAR.sub(_only_the_group, levelled)
+    return _NUMPY_SCALAR.sub(_keep_group, levelled)
 
 
-def _only_the_group(found: re.Match[str]) -> str:
+def _keep_group(found: re.Match[str]) -> str:
     before, after = found.start(1) - found.start(), found.end() - found.end(1)
     return " " * before + found.group(1) + " " * after
 
 
-def blank(found: re.Match[str]) -> str:
+def to_spaces(found: re.Match[str]) -> str:
     """As many spaces as were found."""
     return " " * len(found.group())
 
 
-def undress(text: str) -> Body:
+def remove_wrapper(text: str) -> UnwrappedText:
     """The numbers of a levelled text, without what is around them."""
-    if (begin := _BEGIN.search(text)) and (latex := _undress_latex(text, begin)):
+    if (begin := _BEGIN.search(text)) and (latex := _remove_latex_wrapper(text, begin)):
         return latex
     head = _HEAD.match(text)
     start = head.end() if head else 0
     if not text.startswith("[", start):
-        return Body(Dress.NONE, " " * start + text[start:].rstrip(" \t\n;"))
+        return UnwrappedText(Wrapper.NONE, " " * start + text[start:].rstrip(" \t\n;"))
     is_call = bool(head and head["call"])
     # Without any closing bracket the text goes on to its end, where the fault will be found.
     end = text.rfind("]") + 1 or len(text)
@@ -80,14 +80,14 @@ def undress(text: str) -> Body:
     if not tail.strip(" \t\n;,") or (is_call and _END_OF_CALL.fullmatch(tail)):
         tail = ""
     if inside.count("[") == 1 and not is_call:
-        inside = _CONTINUED.sub(blank, inside)
-    return Body(Dress.CALL if is_call else Dress.BRACKETS, inside, tail)
+        inside = _LINE_CONTINUATION.sub(to_spaces, inside)
+    return UnwrappedText(Wrapper.CALL if is_call else Wrapper.BRACKETS, inside, tail)
 
 
-def _undress_latex(text: str, begin: re.Match[str]) -> Body | None:
+def _remove_latex_wrapper(text: str, begin: re.Match[str]) -> UnwrappedText | None:
     end = text.find(rf"\end{{{begin['name']}}}", begin.end())
     tail = text[end:].partition("}")[2]
     around = (text[: begin.start()], tail)
     if end < 0 or not all(map(_AROUND_LATEX.fullmatch, around)):
         return None
-    return Body(Dress.LATEX, " " * begin.end() + text[begin.end() : end])
+    return UnwrappedText(Wrapper.LATEX, " " * begin.end() + text[begin.end() : end])

@@ -43,7 +43,7 @@ class AttemptPolicy(Form):
     )
 
 
-class AttemptException(Form):
+class QuestionAttemptPolicy(Form):
     """What is otherwise for one question."""
 
     most: Annotated[int, Field(ge=1, le=1000)] | None = Field(
@@ -84,7 +84,7 @@ class AssignmentFile(Form):
     attempts: AttemptPolicy = Field(
         default=AttemptPolicy(), description="How often students may try."
     )
-    exceptions: dict[Identifier, AttemptException] = Field(
+    exceptions: dict[Identifier, QuestionAttemptPolicy] = Field(
         default_factory=dict,
         description="What is otherwise for single questions, such as c-ii: {most: 3}.",
     )
@@ -153,4 +153,4 @@ class AssignmentFile(Form):
         return best
 
 
-__all__ = ["AssignmentFile", "AttemptException", "AttemptPolicy", "LatePolicy", "Points"]
+__all__ = ["AssignmentFile", "AttemptPolicy", "LatePolicy", "Points", "QuestionAttemptPolicy"]

@@ -10,14 +10,14 @@ from importlib import resources
 from pathlib import Path
 
 from grader.engine.question import Question
-from grader.errors import OperatorError, Place, RubricError, RubricErrors
-from grader.formula.typed.scope import Scope
+from grader.errors import FileLocation, OperatorError, RubricError, RubricErrors
+from grader.formula.typed.scope import FormulaScope
 from grader.rubric.assignment import AssignmentFile
 from grader.rubric.compile import compile_question
-from grader.rubric.compile_draws import Compiled
-from grader.rubric.document import Document, read_document
+from grader.rubric.compile_draws import CompiledQuestion
+from grader.rubric.document import RubricDocument, read_document
 from grader.rubric.forms import QuestionFile
-from grader.rubric.validation import validate
+from grader.rubric.validation import to_model
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Rubric:
 
     assignment: str
     form: QuestionFile
-    document: Document
-    compiled: Compiled
+    document: RubricDocument
+    compiled: CompiledQuestion
     text: str
     earlier: Rubric | None = None
     """The earlier question's file, where this one builds on one."""
@@ -38,7 +38,7 @@ class Rubric:
         return self.compiled.question
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> FormulaScope:
         """All names that the file's expressions may use."""
         return self.compiled.scope
 
@@ -54,7 +54,7 @@ class Rubric:
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class CompiledAssignment:
     """An assignment with its questions in order."""
 
     form: AssignmentFile
@@ -66,7 +66,7 @@ class Assignment:
 class Catalog:
     """All assignments by id."""
 
-    assignments: Mapping[str, Assignment]
+    assignments: Mapping[str, CompiledAssignment]
 
     def rubrics(self) -> Iterator[Rubric]:
         """All questions, assignment by assignment."""
@@ -88,7 +88,7 @@ class Catalog:
         return rubrics[question]
 
 
-def shipped_folder() -> Path:
+def get_shipped_folder() -> Path:
     """Where the shipped rubrics are: in the source tree, or inside the installed package."""
     package = Path(str(resources.files("grader")))
     for folder in (package / "_shipped" / "rubrics", package.parent / "rubrics"):
@@ -128,16 +128,16 @@ def load_catalog(folder: Path) -> Catalog:
     return Catalog(assignments)
 
 
-def load_assignment(folder: Path) -> Assignment:
+def load_assignment(folder: Path) -> CompiledAssignment:
     """Load one assignment: its own file and the files of its questions."""
     folder = folder.resolve()
-    form = _text(folder / "assignment.yaml")
+    form = _load_text(folder / "assignment.yaml")
     files = [file for file in sorted(folder.glob("*.yaml")) if file.stem != "assignment"]
     errors: list[RubricError] = []
     rubrics = {}
     for file in files:
         try:
-            rubrics[file.stem] = _text(file)
+            rubrics[file.stem] = _load_text(file)
         except RubricErrors as refused:
             errors.extend(refused.errors)
     if errors:
@@ -145,22 +145,22 @@ def load_assignment(folder: Path) -> Assignment:
     return read_assignment(folder.name, form, rubrics)
 
 
-def read_assignment(name: str, form: str, rubrics: Mapping[str, str]) -> Assignment:
+def read_assignment(name: str, form: str, rubrics: Mapping[str, str]) -> CompiledAssignment:
     """Read an assignment from the texts of its own file and of its questions' files."""
     path = Path(name) / "assignment.yaml"
-    read = validate(read_document(form, file=_shown(path)), AssignmentFile)
+    read = to_model(read_document(form, file=_shorten_path(path)), AssignmentFile)
     errors: list[RubricError] = []
     if read.id != name:
-        errors.append(_wrong(path, f"the id is {read.id!r}, but the folder is {name!r}"))
+        errors.append(_make_error(path, f"the id is {read.id!r}, but the folder is {name!r}"))
     for stray in sorted(set(rubrics) - set(read.questions)):
-        errors.append(_wrong(path, f"{stray}.yaml is not listed under questions"))
+        errors.append(_make_error(path, f"{stray}.yaml is not listed under questions"))
     compiled: dict[str, Rubric] = {}
     for question in read.questions:
         if question not in rubrics:
-            errors.append(_wrong(path, f"the question {question} has no file {question}.yaml"))
+            errors.append(_make_error(path, f"the question {question} has no file {question}.yaml"))
             continue
         try:
-            compiled[question] = load_rubric_text(
+            compiled[question] = read_rubric(
                 rubrics[question],
                 path=path.with_name(f"{question}.yaml"),
                 assignment=read.id,
@@ -170,7 +170,7 @@ def read_assignment(name: str, form: str, rubrics: Mapping[str, str]) -> Assignm
             errors.extend(each for each in refused.errors if not (errors and _is_follow_up(each)))
     if errors:
         raise RubricErrors(errors)
-    return Assignment(read, form, compiled)
+    return CompiledAssignment(read, form, compiled)
 
 
 def _is_follow_up(error: RubricError) -> bool:
@@ -178,14 +178,14 @@ def _is_follow_up(error: RubricError) -> bool:
     return error.field == "uses.question"
 
 
-def load_rubric_text(
-    text: str, *, path: Path, assignment: str, earlier: Mapping[str, Rubric]
-) -> Rubric:
+def read_rubric(text: str, *, path: Path, assignment: str, earlier: Mapping[str, Rubric]) -> Rubric:
     """Load one question from its text; the path is only for telling where mistakes are."""
-    document = read_document(text, file=_shown(path))
-    form = validate(document, QuestionFile)
+    document = read_document(text, file=_shorten_path(path))
+    form = to_model(document, QuestionFile)
     if form.id != path.stem:
-        raise RubricErrors([_wrong(path, f"the id is {form.id!r}, but the file is {path.name}")])
+        raise RubricErrors(
+            [_make_error(path, f"the id is {form.id!r}, but the file is {path.name}")]
+        )
     compiled = compile_question(
         form,
         document,
@@ -196,19 +196,19 @@ def load_rubric_text(
     return Rubric(assignment, form, document, compiled, text, before)
 
 
-def _text(path: Path) -> str:
+def _load_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise RubricErrors([_wrong(path, f"this is not UTF-8 text: {error.reason}")]) from None
+        raise RubricErrors([_make_error(path, f"this is not UTF-8 text: {error.reason}")]) from None
     except OSError as error:
-        raise RubricErrors([_wrong(path, f"this cannot be read: {error.strerror}")]) from None
+        raise RubricErrors([_make_error(path, f"this cannot be read: {error.strerror}")]) from None
 
 
-def _shown(path: Path) -> str:
+def _shorten_path(path: Path) -> str:
     """The last parts of a path: enough to find the file, and no part of the machine."""
     return "/".join(path.parts[-2:])
 
 
-def _wrong(path: Path, message: str) -> RubricError:
-    return RubricError(message, place=Place(_shown(path), 1, 1))
+def _make_error(path: Path, message: str) -> RubricError:
+    return RubricError(message, place=FileLocation(_shorten_path(path), 1, 1))

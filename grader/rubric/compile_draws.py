@@ -8,24 +8,24 @@ from dataclasses import dataclass, replace
 from grader.domain.shapes import NUMBER, Kind
 from grader.engine import question as q
 from grader.engine.random import draws as d
-from grader.formula.typed.scope import Family, Scope
+from grader.formula.typed.scope import Family, FormulaScope
 from grader.reading import fields as f
 from grader.rubric import forms as m
 from grader.rubric.document import FieldPath
-from grader.rubric.reader import Reader
+from grader.rubric.expressions import ExpressionReader
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledQuestion:
     """A question with the scope its expressions were read in."""
 
     question: q.Question
-    scope: Scope
+    scope: FormulaScope
 
 
 def compile_uses(
-    reader: Reader, form: m.UsesForm | None, earlier: Mapping[str, Compiled]
-) -> q.Uses | None:
+    reader: ExpressionReader, form: m.UsesForm | None, earlier: Mapping[str, CompiledQuestion]
+) -> q.UsedQuestion | None:
     """Take over the draws of an earlier part, and declare its answer's arrays."""
     if form is None:
         return None
@@ -52,15 +52,15 @@ def compile_uses(
         node = reader.read(form.reference[field.name], path, field.shape)
         if node is not None:
             reference[field.name] = node
-    ids = [each.id for each in before.question.criteria if isinstance(each, q.Measured)]
+    ids = [each.id for each in before.question.criteria if isinstance(each, q.MeasuredCriterion)]
     if form.criterion not in ids:
         reader.error(("uses", "if"), f"{form.question} has no such criterion ({', '.join(ids)})")
     reader.add_shapes({field.name: field.shape for field in arrays}, ("uses",))
     reader.stop_on_errors()
-    return q.Uses(before.question, form.criterion, reference)
+    return q.UsedQuestion(before.question, form.criterion, reference)
 
 
-def compile_draws(reader: Reader, forms: Mapping[str, m.DrawForm]) -> list[d.Draw]:
+def compile_draws(reader: ExpressionReader, forms: Mapping[str, m.DrawForm]) -> list[d.Draw]:
     """Compile the draws in order, each with the names before it in scope."""
     result = []
     for key, form in forms.items():
@@ -71,7 +71,7 @@ def compile_draws(reader: Reader, forms: Mapping[str, m.DrawForm]) -> list[d.Dra
                 reader.scope, constants={**reader.scope.constants, names[0]: float(form)}
             )
             continue
-        rule = _rule(reader, form, names, path)
+        rule = _compile_rule(reader, form, names, path)
         if rule is None:
             continue
         result.append(d.Draw(names, rule))
@@ -85,7 +85,7 @@ def compile_draws(reader: Reader, forms: Mapping[str, m.DrawForm]) -> list[d.Dra
     return result
 
 
-def _add_indices(reader: Reader, names: tuple[str, ...]) -> None:
+def _add_indices(reader: ExpressionReader, names: tuple[str, ...]) -> None:
     indices = reader.scope.indices | set(names)
     families = {
         name: replace(family, labels={**family.labels, **{i: i for i in names}})
@@ -94,7 +94,7 @@ def _add_indices(reader: Reader, names: tuple[str, ...]) -> None:
     reader.scope = replace(reader.scope, indices=indices, families=families)
 
 
-def _add_labels(reader: Reader, form: m.DrawForm, name: str) -> None:
+def _add_labels(reader: ExpressionReader, form: m.DrawForm, name: str) -> None:
     if isinstance(form, m.OrthogonalForm) and form.labels:
         family = replace(
             reader.scope.families[name],
@@ -103,9 +103,9 @@ def _add_labels(reader: Reader, form: m.DrawForm, name: str) -> None:
         reader.scope = replace(reader.scope, families={**reader.scope.families, name: family})
 
 
-def _rule(
-    reader: Reader, form: m.DrawForm, names: tuple[str, ...], path: FieldPath
-) -> d.Rule | None:
+def _compile_rule(
+    reader: ExpressionReader, form: m.DrawForm, names: tuple[str, ...], path: FieldPath
+) -> d.DrawRule | None:
     match form:
         case m.DistinctIndicesForm():
             below = reader.size(form.distinct_indices, (*path, "distinct_indices"))
@@ -113,9 +113,9 @@ def _rule(
                 reader.error(path, f"there are not {len(names)} different indices below {below}")
             return d.DistinctIndices(len(names), below)
         case m.OrthonormalForm():
-            return d.Orthonormal(*_frame(reader, form.orthonormal, (*path, "orthonormal")))
+            return d.Orthonormal(*_read_row_sizes(reader, form.orthonormal, (*path, "orthonormal")))
         case m.OrthogonalForm():
-            rows, columns = _frame(reader, form.orthogonal, (*path, "orthogonal"))
+            rows, columns = _read_row_sizes(reader, form.orthogonal, (*path, "orthogonal"))
             norm = reader.read(form.norm, (*path, "norm"), NUMBER)
             return None if norm is None else d.Orthogonal(rows, columns, norm)
         case m.BasesForm():
@@ -144,14 +144,16 @@ def _rule(
             return None if node is None else d.Computed(node)
 
 
-def _frame(reader: Reader, sizes: tuple[m.Size, ...], path: FieldPath) -> tuple[int, int]:
+def _read_row_sizes(
+    reader: ExpressionReader, sizes: tuple[m.Size, ...], path: FieldPath
+) -> tuple[int, int]:
     rows, columns = reader.axes(sizes, path)
     if rows > columns:
         reader.error(path, f"{rows} orthogonal rows do not fit in {columns} dimensions")
     return rows, columns
 
 
-def compile_families(reader: Reader, forms: Mapping[str, m.FamilyForm]) -> None:
+def compile_families(reader: ExpressionReader, forms: Mapping[str, m.FamilyForm]) -> None:
     """Declare the families that the file lists."""
     for name, form in forms.items():
         source = form.columns_of or form.rows_of or ""
@@ -172,7 +174,7 @@ def compile_families(reader: Reader, forms: Mapping[str, m.FamilyForm]) -> None:
         reader.scope = replace(reader.scope, families={**reader.scope.families, name: family})
 
 
-def check_given(reader: Reader, given: tuple[str, ...]) -> None:
+def check_given(reader: ExpressionReader, given: tuple[str, ...]) -> None:
     """Everything that is given must have been drawn."""
     members = set(reader.scope.members())
     for place, name in enumerate(given):

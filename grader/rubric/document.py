@@ -8,6 +8,7 @@ Fields are dotted paths with list positions counted from one: ``criteria.2.level
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,21 +17,19 @@ from typing import Any, Never
 
 import yaml
 
-from grader.errors import Place, RubricError, RubricErrors
-from grader.rubric.scalars import read_plain
-from grader.rubric.words import kind_of
+from grader.errors import FileLocation, RubricError, RubricErrors
 
 FieldPath = tuple[str | int, ...]
 
-MOST_BYTES = 256 * 1024
-MOST_LEVELS = 40
+MAX_BYTES = 256 * 1024
+MAX_DEPTH = 40
 
 # YAML ends lines at U+0085, U+2028 and U+2029 too, but editors do not: lines would be miscounted.
 _UNPRINTABLE = re.compile(
     "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
 
-_PLAINER = {
+_PLAIN_MESSAGES = {
     "mapping values are not allowed in this context": (
         "a ':' is not allowed here; if it is part of a text, put the text in quotes"
     ),
@@ -41,7 +40,7 @@ _PLAINER = {
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class RubricDocument:
     """A rubric file as plain data, with the place of every value and of every key.
 
     ``data`` is a mapping; it holds nothing but mappings with text keys, lists, text, finite
@@ -51,12 +50,12 @@ class Document:
 
     file: str
     data: Any
-    places: Mapping[FieldPath, Place]
-    keys: Mapping[FieldPath, Place]
+    places: Mapping[FieldPath, FileLocation]
+    keys: Mapping[FieldPath, FileLocation]
 
 
-def error_at(
-    document: Document, path: FieldPath, message: str, *, at_key: bool = False
+def make_error(
+    document: RubricDocument, path: FieldPath, message: str, *, at_key: bool = False
 ) -> RubricError:
     """Return an error at the closest known place of a path: the value's, or one that holds it.
 
@@ -72,12 +71,12 @@ def _dotted(path: FieldPath) -> str:
     return ".".join(str(part + 1) if isinstance(part, int) else part for part in path)
 
 
-def all_of(errors: list[RubricError]) -> RubricErrors:
+def combine_errors(errors: list[RubricError]) -> RubricErrors:
     """All the errors as one, in the order of the file."""
     return RubricErrors(sorted(errors, key=lambda error: (error.place.line, error.place.column)))
 
 
-def read_document(text: str, *, file: str) -> Document:
+def read_document(text: str, *, file: str) -> RubricDocument:
     """Read strict YAML as plain data.
 
     Unquoted ``true``, ``false``, ``null``, ``~``, nothing at all and decimal numbers mean what they
@@ -91,22 +90,24 @@ def read_document(text: str, *, file: str) -> Document:
     """
     text = text.removeprefix("\ufeff")
     _check_characters(text, file)
-    reader = _Reader(file, text)
+    reader = _YamlReader(file, text)
     data = reader.read()
     if reader.errors:
-        raise all_of(reader.errors)
-    return Document(file, data, MappingProxyType(reader.places), MappingProxyType(reader.keys))
+        raise combine_errors(reader.errors)
+    return RubricDocument(
+        file, data, MappingProxyType(reader.places), MappingProxyType(reader.keys)
+    )
 
 
 def _check_characters(text: str, file: str) -> None:
-    if len(text.encode("utf-8", "surrogatepass")) > MOST_BYTES:
-        message = f"the file is larger than {MOST_BYTES // 1024} KiB"
-        raise RubricErrors([RubricError(message, place=Place(file, 1, 1))])
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
+        message = f"the file is larger than {MAX_BYTES // 1024} KiB"
+        raise RubricErrors([RubricError(message, place=FileLocation(file, 1, 1))])
     if found := _UNPRINTABLE.search(text):
         line = text.count("\n", 0, found.start()) + 1
         column = found.start() - text.rfind("\n", 0, found.start())
         message = f"the character U+{ord(found[0]):04X} is not allowed"
-        raise RubricErrors([RubricError(message, place=Place(file, line, column))])
+        raise RubricErrors([RubricError(message, place=FileLocation(file, line, column))])
 
 
 def _explain(text: str, error: yaml.MarkedYAMLError) -> str:
@@ -115,14 +116,14 @@ def _explain(text: str, error: yaml.MarkedYAMLError) -> str:
         return "a tab is not allowed here; indent with spaces"
     if mark is not None and start is not None and start.line < mark.line:
         return f"{problem}, {error.context} that begins in line {start.line + 1}"
-    return _PLAINER.get(problem, problem)
+    return _PLAIN_MESSAGES.get(problem, problem)
 
 
 class _UnreadableError(Exception):
     """The rest of the file cannot be read; the reason is already noted."""
 
 
-class _Reader:
+class _YamlReader:
     """Builds plain data from the parser's events and notes what must be refused.
 
     Events are used rather than composed nodes, because nodes have forgotten anchors and tags, and
@@ -131,8 +132,8 @@ class _Reader:
     """
 
     def __init__(self, file: str, text: str) -> None:
-        self.places: dict[FieldPath, Place] = {}
-        self.keys: dict[FieldPath, Place] = {}
+        self.places: dict[FieldPath, FileLocation] = {}
+        self.keys: dict[FieldPath, FileLocation] = {}
         self.errors: list[RubricError] = []
         self._file = file
         self._text = text
@@ -157,7 +158,9 @@ class _Reader:
         event = next(self._events)
         data = self._value(event, ())
         if not isinstance(data, dict):
-            self._note(f"the file must be a mapping, but it is {kind_of(data)}", event.start_mark)
+            self._note(
+                f"the file must be a mapping, but it is {describe_kind(data)}", event.start_mark
+            )
         next(self._events)
         end = next(self._events)
         if not isinstance(end, yaml.StreamEndEvent):
@@ -186,8 +189,8 @@ class _Reader:
         return data
 
     def _children(self, event: yaml.Event, path: FieldPath) -> Iterator[yaml.Event]:
-        if len(path) >= MOST_LEVELS:
-            self._stop(f"values are nested deeper than {MOST_LEVELS} levels", event.start_mark)
+        if len(path) >= MAX_DEPTH:
+            self._stop(f"values are nested deeper than {MAX_DEPTH} levels", event.start_mark)
         for child in self._events:
             if isinstance(child, yaml.CollectionEndEvent):
                 return
@@ -216,7 +219,7 @@ class _Reader:
                 f"the character U+{ord(found[0]):04X} is not allowed", event.start_mark, path
             )
         try:
-            return str(event.value) if event.style else read_plain(event.value)
+            return str(event.value) if event.style else _read_scalar(event.value)
         except ValueError as error:
             self._note(str(error), event.start_mark, path)
             return ""
@@ -229,8 +232,8 @@ class _Reader:
         if getattr(event, "tag", None) is not None:
             self._note("tags (!) are not allowed; text is put in quotes", event.start_mark, path)
 
-    def _place(self, mark: Any) -> Place:
-        return Place(self._file, mark.line + 1, mark.column + 1)
+    def _place(self, mark: Any) -> FileLocation:
+        return FileLocation(self._file, mark.line + 1, mark.column + 1)
 
     def _note(self, message: str, mark: Any, path: FieldPath = ()) -> None:
         self.errors.append(RubricError(message, place=self._place(mark), field=_dotted(path)))
@@ -238,3 +241,76 @@ class _Reader:
     def _stop(self, message: str, mark: Any, path: FieldPath = ()) -> Never:
         self._note(message, mark, path)
         raise _UnreadableError
+
+
+_MAX_DIGITS = 18
+
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+_FLOAT = re.compile(r"-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
+_CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
+
+# What some readers of YAML take for something else than text. The words y and n are not among them,
+# because rubrics need n as the name of a size.
+_AMBIGUOUS = (
+    (r"(?i:yes|no|on|off|true|false)", "some programs read it as true or false"),
+    (r"(?i:null)", "some programs read it as empty"),
+    (r"[-+]?[0-9][0-9_]*(:[0-9]+)+(\.[0-9_]*)?", "some programs read it as a count of seconds"),
+    (r"[-+]?0[xXoObB][0-9a-fA-F_]+", "a number has decimal digits only"),
+    (r"[-+]?\.(?i:inf|nan)", "a number must be finite"),
+    (r"[-+]?0[0-9_]+(\.[0-9_]*)?([eE][-+]?[0-9]+)?", "a number does not begin with extra zeros"),
+    (r"[-+]?([0-9][0-9_]*(\.[0-9_]*)?|\.[0-9][0-9_]*)([eE][-+]?[0-9]+)?", "a number has no + or _"),
+)
+
+
+def _read_scalar(text: str) -> bool | int | float | str | None:
+    """Return what an unquoted scalar means; raise ``ValueError`` where readers would disagree."""
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if _INTEGER.fullmatch(text):
+        if len(text.lstrip("-")) > _MAX_DIGITS:
+            raise ValueError(f"a whole number has at most {_MAX_DIGITS} digits")
+        return int(text)
+    if _FLOAT.fullmatch(text):
+        return _read_float(text)
+    for pattern, reason in _AMBIGUOUS:
+        if re.fullmatch(pattern, text):
+            raise ValueError(
+                f"{describe_value(text)} must be put in quotes or written otherwise: {reason}"
+            )
+    return text
+
+
+def _read_float(text: str) -> float:
+    value = float(text)
+    # A tolerance that silently becomes zero is as bad as one that becomes infinite.
+    vanished = value == 0 and re.match(r"[-.0]*[1-9]", text)
+    if vanished or not math.isfinite(value):
+        raise ValueError("the number is too large or too small to compute with")
+    return value
+
+
+_MAX_QUOTED = 40
+
+
+def describe_kind(value: Any) -> str:
+    """What a value is, in words that follow *but it is*."""
+    match value:
+        case None:
+            return "empty"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return f"the number {value}"
+        case str():
+            return "text"
+        case list():
+            return "a list"
+        case _:
+            return "a mapping"
+
+
+def describe_value(value: Any) -> str:
+    """The value itself, quoted if it is text; a long text is not repeated."""
+    if isinstance(value, str):
+        return repr(value) if len(value) <= _MAX_QUOTED else "a longer text"
+    return describe_kind(value).removeprefix("the number ")

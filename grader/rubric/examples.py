@@ -12,7 +12,13 @@ import numpy as np
 
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge, Judgement
-from grader.engine.question import Level, Measured, Predicted, Question, Reviewed
+from grader.engine.question import (
+    Level,
+    MeasuredCriterion,
+    PredictedCriterion,
+    Question,
+    ReviewedCriterion,
+)
 from grader.engine.random.noise import NoiseBank
 from grader.engine.random.streams import DEVELOPMENT_KEYS
 from grader.engine.random.variants import Variant, stack_variants
@@ -37,7 +43,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ExampleOutcome:
     """What came out of an example on one variant: it was refused, or earned something."""
 
     variant: str
@@ -68,44 +74,44 @@ def run_examples(
     question
         A mutant to judge by, instead of the rubric's own question.
     """
-    for example, outcomes in try_examples(rubric, variants=variants, question=question):
+    for example, outcomes in list_example_outcomes(rubric, variants=variants, question=question):
         failures = [
             Failure(example.name, each.variant, each.fault) for each in outcomes if each.fault
         ]
         yield failures if len(failures) > example.by_chance * variants else []
 
 
-def try_examples(
+def list_example_outcomes(
     rubric: Rubric, *, variants: int, question: Question | None = None
-) -> Iterator[tuple[ExampleForm, list[Outcome]]]:
+) -> Iterator[tuple[ExampleForm, list[ExampleOutcome]]]:
     """Every example of a rubric with what came out of it on so many variants."""
     judge = Judge(question or rubric.question, DEVELOPMENT_KEYS, NoiseBank())
     # One more variant, so that every one has another that it is not.
     drawn = [judge.variant(f"example-{number}") for number in range(variants + 1)]
     for example in rubric.form.examples:
-        yield example, _try_example(rubric, example, judge, drawn)
+        yield example, _run_example(rubric, example, judge, drawn)
 
 
-def _try_example(
+def _run_example(
     rubric: Rubric, example: ExampleForm, judge: Judge, drawn: Sequence[Variant]
-) -> list[Outcome]:
+) -> list[ExampleOutcome]:
     """What comes out of one example on all but the last of some variants."""
-    outcomes: list[Outcome] = []
+    outcomes: list[ExampleOutcome] = []
     submissions: list[Submission] = []
     for variant, other in pairwise(drawn):
         source = other if example.of == "another" else variant
         try:
-            submission = _submission(rubric, example, judge, variant, source)
+            submission = _make_submission(rubric, example, judge, variant, source)
         except AnswerRefused as refused:
             is_expected = refused.code == example.refused
             fault = "" if is_expected else f"refused ({refused.code}): {refused}"
-            outcomes.append(Outcome(variant.id, fault, refused=refused.code))
+            outcomes.append(ExampleOutcome(variant.id, fault, refused=refused.code))
         except FormulaError as error:
-            return [Outcome(variant.id, f"the example itself is wrong: {error}")]
+            return [ExampleOutcome(variant.id, f"the example itself is wrong: {error}")]
         else:
             if example.refused:
                 fault = f"read, but {example.refused} was expected"
-                outcomes.append(Outcome(variant.id, fault))
+                outcomes.append(ExampleOutcome(variant.id, fault))
             else:
                 submissions.append(submission)
     if submissions:
@@ -115,20 +121,20 @@ def _try_example(
 
 def _judge(
     example: ExampleForm, judge: Judge, submissions: Sequence[Submission]
-) -> Iterator[Outcome]:
+) -> Iterator[ExampleOutcome]:
     for submission, judgement in zip(submissions, judge.judge(submissions), strict=True):
-        yield Outcome(
+        yield ExampleOutcome(
             submission.variant.id,
-            _difference(example, judgement),
+            _describe_difference(example, judgement),
             earned=judgement.score.awarded,
             shown=tuple(each.id for each in judgement.misconceptions),
         )
 
 
-def _submission(
+def _make_submission(
     rubric: Rubric, example: ExampleForm, judge: Judge, variant: Variant, source: Variant
 ) -> Submission:
-    sent = {**example.answer, **_numbers(rubric, example, source)}
+    sent = {**example.answer, **_compute_fields(rubric, example, source)}
     drawn = stack_variants([variant])
     answer = read_answer(sent, judge.question.fields, drawn)
     uses = judge.question.uses
@@ -140,7 +146,7 @@ def _submission(
     return Submission(variant, answer, judge.used(variant, earlier))
 
 
-def _numbers(rubric: Rubric, example: ExampleForm, variant: Variant) -> dict[str, Any]:
+def _compute_fields(rubric: Rubric, example: ExampleForm, variant: Variant) -> dict[str, Any]:
     """Compute fields on a variant, from the arrays as they were copied."""
     drawn = stack_variants([variant])
     values: Mapping[str, Any] = drawn.values
@@ -153,20 +159,20 @@ def _numbers(rubric: Rubric, example: ExampleForm, variant: Variant) -> dict[str
     }
 
 
-def _difference(example: ExampleForm, judgement: Judgement) -> str:
+def _describe_difference(example: ExampleForm, judgement: Judgement) -> str:
     """What came out differently from what the file says; empty where nothing did."""
     awarded = judgement.score.awarded
     undecided = [each.criterion for each in judgement.verdicts if each.needs_person]
     if undecided:
         return f"{', '.join(undecided)} stays undecided; choose a clearer example"
     if not _is_expected(example.earns, awarded):
-        return f"earns {awarded}, not {_described(example.earns)}"
+        return f"earns {awarded}, not {_format_expected(example.earns)}"
     if example.shows == "any":
         return ""
     expected = {example.shows} if isinstance(example.shows, str) else set(example.shows)
     shown = {each.id for each in judgement.misconceptions}
     if shown != expected:
-        return f"shows {_listed(shown)}, not {_listed(expected)}"
+        return f"shows {_format_names(shown)}, not {_format_names(expected)}"
     return ""
 
 
@@ -176,20 +182,20 @@ def _is_expected(expected: Decimal | RangeForm | None, awarded: Decimal) -> bool
     return awarded == expected
 
 
-def _described(expected: Decimal | RangeForm | None) -> str:
+def _format_expected(expected: Decimal | RangeForm | None) -> str:
     if isinstance(expected, RangeForm):
         return f"{expected.at_least} to {expected.at_most}"
     return str(expected)
 
 
-def _listed(names: set[str]) -> str:
+def _format_names(names: set[str]) -> str:
     return ", ".join(sorted(names)) or "no misconception"
 
 
 def list_mutants(question: Question) -> Iterator[Mutant]:
     """Every small change that a question's examples should notice."""
     for place, criterion in enumerate(question.criteria):
-        if isinstance(criterion, Reviewed):
+        if isinstance(criterion, ReviewedCriterion):
             continue
         rest = tuple(
             replace(each, needs=None) if each.needs == criterion.id else each
@@ -198,10 +204,10 @@ def list_mutants(question: Question) -> Iterator[Mutant]:
         )
         yield Mutant(f"{criterion.id} removed", replace(question, criteria=rest))
         changed: Iterator[tuple[str, Any]]
-        if isinstance(criterion, Measured):
-            changed = _changed_levels(criterion)
-        elif isinstance(criterion, Predicted):
-            changed = _changed_tolerances(criterion)
+        if isinstance(criterion, MeasuredCriterion):
+            changed = _list_changed_levels(criterion)
+        elif isinstance(criterion, PredictedCriterion):
+            changed = _list_changed_tolerances(criterion)
         else:
             continue
         for change, other in changed:
@@ -212,20 +218,22 @@ def list_mutants(question: Question) -> Iterator[Mutant]:
         yield Mutant(f"{misconception.id} removed", replace(question, misconceptions=kept))
 
 
-def _changed_tolerances(criterion: Predicted) -> Iterator[tuple[str, Predicted]]:
+def _list_changed_tolerances(
+    criterion: PredictedCriterion,
+) -> Iterator[tuple[str, PredictedCriterion]]:
     for factor in (3.0, 1 / 3):
         tolerance = criterion.tolerance * factor
         yield f"tolerance {tolerance:.3g}", replace(criterion, tolerance=tolerance)
 
 
-def _changed_levels(criterion: Measured) -> Iterator[tuple[str, Measured]]:
+def _list_changed_levels(criterion: MeasuredCriterion) -> Iterator[tuple[str, MeasuredCriterion]]:
     for place, level in enumerate(criterion.levels):
-        for change, other in _changed(level):
+        for change, other in _change_level(level):
             levels = (*criterion.levels[:place], other, *criterion.levels[place + 1 :])
             yield f"level {place + 1}, {change}", replace(criterion, levels=levels)
 
 
-def _changed(level: Level) -> Iterator[tuple[str, Level]]:
+def _change_level(level: Level) -> Iterator[tuple[str, Level]]:
     for factor in (3.0, 1 / 3):
         bound = level.bound * factor
         if level.within is not None:

@@ -6,18 +6,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from grader.rubric import assignment as a
 from grader.rubric import forms as m
-from grader.rubric.kinds import KINDS, describe_type
 
 _HEAD = """\
 # Rubric files
@@ -35,7 +35,7 @@ disagree on (`no`, `1_000`) are refused, each with `file:line:column` and the fi
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class _Section:
     """One key of a file, with the forms its value may have and the sample that shows it."""
 
     key: str
@@ -45,8 +45,8 @@ class Section:
 
 
 #: In the order of the page; the name of a form is its heading.
-SECTIONS = (
-    Section(
+_SECTIONS = (
+    _Section(
         "draw",
         {
             "distinct_indices": m.DistinctIndicesForm,
@@ -59,8 +59,8 @@ SECTIONS = (
         },
         note="A key may name several quantities: `a, b`. Indices count from zero.",
     ),
-    Section("families", {"family": m.FamilyForm}),
-    Section(
+    _Section("families", {"family": m.FamilyForm}),
+    _Section(
         "key_sets",
         {
             "key sets": m.KeySetsForm,
@@ -72,7 +72,7 @@ SECTIONS = (
         note="While a level is undecided, more are drawn: up to 8 000, then up to 32 000; see "
         "[how sampling decides a grade](../explanation/how-sampling-decides.md).",
     ),
-    Section(
+    _Section(
         "answer",
         {
             "shape": m.ArrayForm,
@@ -88,16 +88,16 @@ SECTIONS = (
         note="A field with points is a criterion, too, and bears the field's name. Text and files "
         "may be left out of an answer; all other fields must be there.",
     ),
-    Section(
+    _Section(
         "criteria",
         {"criterion": m.CriterionForm, "level": m.LevelForm},
         note="Levels go from the best credit down. A level has a `share` where its measure depends "
         "on key sets, and only there.",
     ),
-    Section("misconceptions", {"misconception": m.MisconceptionForm}),
-    Section("uses", {"used part": m.UsesForm}, samples=("second.yaml",)),
-    Section("plots", {"weights": m.WeightsPlot, "plane": m.PlanePlot, "compare": m.ComparePlot}),
-    Section("examples", {"example": m.ExampleForm, "range": m.RangeForm}),
+    _Section("misconceptions", {"misconception": m.MisconceptionForm}),
+    _Section("uses", {"used part": m.UsesForm}, samples=("second.yaml",)),
+    _Section("plots", {"weights": m.WeightsPlot, "plane": m.PlanePlot, "compare": m.ComparePlot}),
+    _Section("examples", {"example": m.ExampleForm, "range": m.RangeForm}),
 )
 #: What one of several forms is called, and the section that lists them.
 _UNIONS: tuple[tuple[object, str, str], ...] = (
@@ -110,7 +110,7 @@ _PLURALS = {"family": "families", "criterion": "criteria"}
 _ASSIGNMENT: Mapping[str, type[m.Form]] = {
     "late policy": a.LatePolicy,
     "attempt policy": a.AttemptPolicy,
-    "exception": a.AttemptException,
+    "exception": a.QuestionAttemptPolicy,
 }
 
 
@@ -118,11 +118,13 @@ def render_reference(sample: Path) -> str:
     """The page; `sample` is the folder of the assignment that shows every key."""
     parts = [_HEAD, "## Kinds of values\n", _kinds()]
     parts += ["## A question\n", _docstring(m.QuestionFile), _table(m.QuestionFile)]
-    for section in SECTIONS:
+    for section in _SECTIONS:
         parts += [f"## `{section.key}`\n", _description(section.key)]
         parts += [f"{section.note}\n"] if section.note else []
         for file in section.samples:
-            parts.append(_yaml(cut((sample / file).read_text(encoding="utf-8"), section.key)))
+            parts.append(
+                _yaml(_cut_section((sample / file).read_text(encoding="utf-8"), section.key))
+            )
         parts += _forms(section.forms)
     whole = (sample / "assignment.yaml").read_text(encoding="utf-8")
     parts += ["## An assignment\n", _docstring(a.AssignmentFile), _yaml(whole)]
@@ -138,7 +140,7 @@ def _forms(forms: Mapping[str, type[m.Form]]) -> list[str]:
     ]
 
 
-def cut(text: str, key: str) -> str:
+def _cut_section(text: str, key: str) -> str:
     """The lines of a YAML file that belong to one of its outermost keys."""
     match = re.search(rf"^{key}:.*\n(?:[ #].*\n)*", text, re.MULTILINE)
     assert match is not None, f"the sample has no {key}"
@@ -146,7 +148,7 @@ def cut(text: str, key: str) -> str:
 
 
 def _kinds() -> str:
-    rows = [f"| {one} | {meaning} |" for _, one, _, meaning in KINDS]
+    rows = [f"| {one} | {meaning} |" for _, one, _, meaning in _KINDS]
     return "\n".join(["| kind | means |", "| --- | --- |", *rows, ""])
 
 
@@ -173,7 +175,7 @@ def _anchor(name: str, form: type[m.Form]) -> str:
 def _table(form: type[m.Form]) -> str:
     hints = get_type_hints(form, include_extras=True)
     rows = [
-        f"| `{field.alias or name}` | {describe_type(hints[name], _link)} | {_default(field)} "
+        f"| `{field.alias or name}` | {_describe_type(hints[name], _link)} | {_default(field)} "
         f"| {field.description} |"
         for name, field in form.model_fields.items()
     ]
@@ -189,15 +191,15 @@ def _default(field: FieldInfo) -> str:
     value = field.default
     if value is PydanticUndefined or value in (None, (), "") or isinstance(value, m.Form):
         return ""
-    return f"`{_written(value)}`"
+    return f"`{_format_value(value)}`"
 
 
-def _written(value: object) -> str:
+def _format_value(value: object) -> str:
     match value:
         case bool():
             return str(value).lower()
         case tuple():
-            return f"[{', '.join(_written(each) for each in value)}]"
+            return f"[{', '.join(_format_value(each) for each in value)}]"
         case float() | Decimal():
             return f"{value:g}"
         case _:
@@ -216,7 +218,7 @@ def _link(hint: Any, many: bool) -> str:
 
 def _form_link(form: type[m.Form], *, many: bool) -> str:
     named = dict(_ASSIGNMENT)
-    for section in SECTIONS:
+    for section in _SECTIONS:
         named |= section.forms
     name = next(name for name, each in named.items() if each is form)
     return f"[{_count(name, many=many)}]({_anchor(name, form)})"
@@ -224,3 +226,99 @@ def _form_link(form: type[m.Form], *, many: bool) -> str:
 
 def _count(name: str, *, many: bool) -> str:
     return _PLURALS.get(name, f"{name}s") if many else name
+
+
+#: For a type that has a place of its own on the page, a link to it; empty for all others.
+_Linker = Callable[[Any, bool], str]
+
+#: The kinds of value, each with its plural and its meaning.
+_KINDS: tuple[tuple[object, str, str, str], ...] = (
+    (m.Expression, "formula", "formulas", "text in the [formula language](formulas.md)"),
+    (m.Quantity, "quantity", "quantities", "a number, or a formula that gives one"),
+    (
+        m.Size,
+        "size",
+        "sizes",
+        "a whole number from 1 to 1024, or a formula of sizes that stand above it, such as `m + 1`",
+    ),
+    (
+        m.Identifier,
+        "identifier",
+        "identifiers",
+        "lower-case letters, digits, `-` and `_`, up to 64 of them; it begins with a letter or "
+        "digit",
+    ),
+    (m.Name, "name", "names", "letters, digits and `_`; it begins with a letter"),
+    (m.Names, "names", "names", "one name, or several with `, ` between them"),
+    (m.Points, "points", "points", "0 to 1000, with at most two decimals"),
+    (m.Credit, "credit", "credits", "above 0, up to 1"),
+    (m.Positive, "positive number", "positive numbers", "a number above 0"),
+    (a.LocalTime, "date and time", "dates and times", '`"2026-03-16 23:59"`, in quotes'),
+)
+
+_PLAIN: dict[Any, tuple[str, str]] = {
+    str: ("text", "texts"),
+    bool: ("`true` or `false`", "`true` or `false`"),
+    int: ("whole number", "whole numbers"),
+    float: ("number", "numbers"),
+    Decimal: ("number", "numbers"),
+    Any: ("value", "values"),
+}
+
+
+def _describe_type(hint: Any, link: _Linker, *, many: bool = False) -> str:
+    """What a value of this type must be, in words; `many` asks for the plural."""
+    for kind, one, several, _ in _KINDS:
+        if hint is kind:
+            return several if many else one
+    return link(hint, many) or _describe_compound(hint, link, many=many)
+
+
+def _describe_compound(hint: Any, link: _Linker, *, many: bool) -> str:
+    arguments = get_args(hint)
+    match get_origin(hint):
+        case origin if origin is Union or origin is UnionType:
+            branches = [each for each in arguments if each is not NoneType]
+            return " or ".join(_describe_type(each, link, many=many) for each in branches)
+        case origin if origin is Annotated:
+            return _describe_annotated(arguments, link, many=many)
+        case origin if origin is Literal:
+            return " or ".join(f"`{each}`" for each in arguments)
+        case origin if origin is tuple:
+            return _describe_list(arguments, link)
+        case origin if origin is dict:
+            values = _describe_type(arguments[1], link, many=True)
+            return f"mapping to {values}" if arguments[0] is str else f"{values} by name"
+        case _:
+            one, several = _PLAIN[hint]
+            return several if many else one
+
+
+def _describe_annotated(arguments: tuple[Any, ...], link: _Linker, *, many: bool) -> str:
+    """A kind with further bounds, or a plain value with bounds."""
+    base, first, *rest = arguments
+    for kind, one, several, _ in _KINDS:
+        if get_args(kind)[:2] == (base, first):
+            return f"{several if many else one}{_describe_bounds(rest)}"
+    return f"{_describe_type(base, link, many=many)}{_describe_bounds([first, *rest])}"
+
+
+def _describe_list(arguments: tuple[Any, ...], link: _Linker) -> str:
+    if arguments[-1] is Ellipsis:
+        return f"list of {_describe_type(arguments[0], link, many=True)}"
+    if len(set(map(id, arguments))) == 1:
+        return f"list of two {_describe_type(arguments[0], link, many=True)}"
+    return f"list: {', '.join(_describe_type(each, link) for each in arguments)}"
+
+
+def _describe_bounds(metadata: Sequence[Any]) -> str:
+    """The bounds of a number, as `, from 1, up to 64`."""
+    found = {
+        name: getattr(each, name)
+        for info in metadata
+        for each in getattr(info, "metadata", ())
+        for name in ("ge", "gt", "le", "lt")
+        if hasattr(each, name)
+    }
+    words = {"ge": "from", "gt": "above", "le": "up to", "lt": "below"}
+    return "".join(f", {words[name]} {bound:g}" for name, bound in found.items())

@@ -24,7 +24,9 @@ from grader.errors import OperatorError, Unavailable
 
 __all__ = ["Database", "Session", "open_database"]
 
-_AWAY = "The database cannot be reached just now; nothing was changed. Try again in a moment."
+_UNREACHABLE = (
+    "The database cannot be reached just now; nothing was changed. Try again in a moment."
+)
 _FULL = "The disk of the database is full; nothing was changed. The operator must make room."
 _DAMAGED = "The database file is damaged; nothing was changed. The operator must restore it."
 # PostgreSQL's own name for it, by SQLSTATE.
@@ -47,13 +49,17 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Session]:
         """A session that only reads, and sees one state of things."""
-        with _translated(), Session(self.reading, autoflush=False) as session:
+        with _translate_errors(), Session(self.reading, autoflush=False) as session:
             yield session
 
     @contextmanager
     def write(self) -> Iterator[Session]:
         """A session in a transaction of its own: committed at the end, undone by an error."""
-        with _translated(), Session(self.writing, autoflush=False) as session, session.begin():
+        with (
+            _translate_errors(),
+            Session(self.writing, autoflush=False) as session,
+            session.begin(),
+        ):
             yield session
 
     def close(self) -> None:
@@ -63,28 +69,28 @@ class Database:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except IntegrityError:
         raise
     except (OperationalError, InterfaceError, PoolTimeout) as error:
-        if _is_mistake(error):
+        if _is_sql_error(error):
             raise
-        raise Unavailable(_what_happened(error)) from error
+        raise Unavailable(_describe_error(error)) from error
     except DBAPIError as error:
-        said = _what_happened(error)
-        if error.connection_invalidated or said != _AWAY:
+        said = _describe_error(error)
+        if error.connection_invalidated or said != _UNREACHABLE:
             raise Unavailable(said) from error
         raise
 
 
-def _is_mistake(error: Exception) -> bool:
+def _is_sql_error(error: Exception) -> bool:
     """Whether the SQL itself is wrong, which SQLite reports like a database that is away."""
     return _sqlite_code(error) == sqlite3.SQLITE_ERROR
 
 
-def _what_happened(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """Who must do something: to wait does not help where the operator must act."""
     # A more detailed code has the plain one in its last eight bits.
     match (_sqlite_code(error) or 0) & 0xFF:
@@ -93,7 +99,7 @@ def _what_happened(error: Exception) -> str:
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
             return _DAMAGED
         case _:
-            return _FULL if _postgresql_code(error) == _DISK_FULL else _AWAY
+            return _FULL if _postgresql_code(error) == _DISK_FULL else _UNREACHABLE
 
 
 def _sqlite_code(error: Exception) -> int | None:
@@ -133,17 +139,17 @@ def _open_sqlite(url: URL) -> Database:
         raise OperatorError("Name a file for SQLite; what is in memory would be lost.")
     _make_private(Path(url.database))
     # A write begins as one, so that two writers wait for each other instead of failing half-way.
-    writing = _sqlite_engine(url, begin="BEGIN IMMEDIATE", pool_size=2)
-    reading = _sqlite_engine(url, begin="BEGIN", pool_size=8)
+    writing = _make_sqlite_engine(url, begin="BEGIN IMMEDIATE", pool_size=2)
+    reading = _make_sqlite_engine(url, begin="BEGIN", pool_size=8)
     event.listen(reading, "connect", _forbid_writing)
     return Database(url, reading, writing)
 
 
-def _sqlite_engine(url: URL, *, begin: str, pool_size: int) -> Engine:
+def _make_sqlite_engine(url: URL, *, begin: str, pool_size: int) -> Engine:
     engine = create_engine(
         url, pool_size=pool_size, max_overflow=8, connect_args={"check_same_thread": False}
     )
-    event.listen(engine, "connect", _set_up_sqlite)
+    event.listen(engine, "connect", _configure_sqlite)
 
     @event.listens_for(engine, "begin")
     def _begin(connection: object) -> None:
@@ -152,7 +158,7 @@ def _sqlite_engine(url: URL, *, begin: str, pool_size: int) -> Engine:
     return engine
 
 
-def _set_up_sqlite(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
+def _configure_sqlite(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
     # Python must not begin transactions by itself: `_begin` does.
     connection.isolation_level = None
     for pragma in (

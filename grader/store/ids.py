@@ -9,7 +9,7 @@ _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 _LENGTH = 26
 
 
-def new_id(kind: str) -> str:
+def make_id(kind: str) -> str:
     """A new identifier such as `att_01k9…`: 48 bits of time in milliseconds and 80 random ones.
 
     Identifiers made later sort later, so that an index grows at its end. They are no secrets.

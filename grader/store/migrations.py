@@ -33,13 +33,13 @@ BASE = "base"
 
 # The tables of the durable jobs, which dbos makes and changes by itself. On PostgreSQL they have a
 # schema of their own, on SQLite they stand beside ours.
-_OF_JOBS = re.compile(
+_JOB_TABLES = re.compile(
     r"dbos.*|workflow_.*|operation_outputs|notifications|streams|queues|event_dispatch_kv"
     r"|application_versions"
 )
 
 
-def migrations_folder() -> Path:
+def get_migrations_folder() -> Path:
     """Where the migrations are: in the source tree, or inside the installed package."""
     package = Path(str(resources.files("grader")))
     for folder in (package / "_shipped" / "alembic", package.parent / "alembic"):
@@ -50,22 +50,22 @@ def migrations_folder() -> Path:
 
 def list_revisions() -> list[str]:
     """All revisions that this program knows, oldest first."""
-    files = (migrations_folder() / "versions").glob("[0-9]*.py")
+    files = (get_migrations_folder() / "versions").glob("[0-9]*.py")
     return sorted(file.name.partition("_")[0] for file in files)
 
 
-def current(url: str) -> str | None:
+def find_current_revision(url: str) -> str | None:
     """The revision that a database is at; None where it has none yet."""
-    with _opened(url) as database, database.read() as session:
-        return _current(session.connection())
+    with _open(url) as database, database.read() as session:
+        return _find_revision(session.connection())
 
 
-def pending(url: str) -> list[str]:
+def list_pending_revisions(url: str) -> list[str]:
     """The revisions that `upgrade` would apply."""
-    return _after(current(url))
+    return _list_later_revisions(find_current_revision(url))
 
 
-def upgrade(url: str) -> list[str]:
+def migrate_up(url: str) -> list[str]:
     """Bring a database up to date, and return the revisions that were applied.
 
     Where nothing is to be done, it is one query.
@@ -75,36 +75,36 @@ def upgrade(url: str) -> list[str]:
     OperatorError
         Where the database cannot be reached, is not Keyset's or is newer than the program.
     """
-    if not pending(url):
+    if not list_pending_revisions(url):
         return []
-    with _alone(url) as connection:
+    with _open_locked(url) as connection:
         # Another process may have done it in the meantime.
-        waiting = _after(_current(connection))
+        waiting = _list_later_revisions(_find_revision(connection))
         if waiting:
-            _move(connection, "up", waiting[-1])
+            _run_alembic(connection, "up", waiting[-1])
     return waiting
 
 
-def downgrade(url: str, to: str) -> list[str]:
+def migrate_down(url: str, to: str) -> list[str]:
     """Take a database back to a revision, or to `base`, and return the revisions undone."""
     known = [BASE, *list_revisions()]
     if to not in known:
         raise OperatorError(f"There is no revision {to}. Known: {', '.join(known)}.")
-    with _alone(url) as connection:
-        before = _current(connection) or BASE
-        _after(before)
+    with _open_locked(url) as connection:
+        before = _find_revision(connection) or BASE
+        _list_later_revisions(before)
         undone = known[known.index(to) + 1 : known.index(before) + 1]
         if undone:
-            _move(connection, "down", to)
+            _run_alembic(connection, "down", to)
     return undone[::-1]
 
 
-def is_ours(_: object, name: str | None, kind: str, reflected: bool, __: object) -> bool:
+def is_own_object(_: object, name: str | None, kind: str, reflected: bool, __: object) -> bool:
     """Whether Alembic's comparison should look at an object: not at what belongs to the jobs."""
-    return not (kind == "table" and reflected and _OF_JOBS.fullmatch(name or ""))
+    return not (kind == "table" and reflected and _JOB_TABLES.fullmatch(name or ""))
 
 
-def _after(revision: str | None) -> list[str]:
+def _list_later_revisions(revision: str | None) -> list[str]:
     """The known revisions after one; a revision that is not known comes from a newer program."""
     known = [BASE, *list_revisions()]
     if revision is not None and revision not in known:
@@ -115,31 +115,31 @@ def _after(revision: str | None) -> list[str]:
     return known[known.index(revision or BASE) + 1 :]
 
 
-def _current(connection: Connection) -> str | None:
+def _find_revision(connection: Connection) -> str | None:
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
 @contextmanager
-def _opened(url: str) -> Iterator[Database]:
+def _open(url: str) -> Iterator[Database]:
     database = open_database(url)
     try:
         yield database
     except (Unavailable, SQLAlchemyError) as error:
-        raise OperatorError(f"The database cannot be used: {_reason(error)}") from error
+        raise OperatorError(f"The database cannot be used: {_describe_error(error)}") from error
     finally:
         database.close()
 
 
 @contextmanager
-def _alone(url: str) -> Iterator[Connection]:
+def _open_locked(url: str) -> Iterator[Connection]:
     """A transaction in which no other process migrates the database."""
-    with _opened(url) as database:
+    with _open(url) as database:
         if database.is_sqlite:
             event.listen(database.writing, "connect", _prepare_sqlite)
         with database.write() as session:
-            _take_turn(session)
+            _lock_migrations(session)
             yield session.connection()
             _check_references(session)
 
@@ -150,7 +150,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, _: object) -> None:
     connection.execute("PRAGMA busy_timeout = 600000")
 
 
-def _take_turn(session: Session) -> None:
+def _lock_migrations(session: Session) -> None:
     """On PostgreSQL, wait as long as others need; on SQLite beginning to write has done it."""
     if session.connection().dialect.name == "postgresql":
         session.execute(text("SET LOCAL lock_timeout = 0"))
@@ -171,22 +171,22 @@ def _check_references(session: Session) -> None:
             )
 
 
-def _move(connection: Connection, way: Literal["up", "down"], to: str) -> None:
+def _run_alembic(connection: Connection, way: Literal["up", "down"], to: str) -> None:
     # Alembic is imported only where there is work for it: a service that starts has none.
     from alembic import command
 
     logging.getLogger("alembic").setLevel(logging.WARNING)
     move = command.upgrade if way == "up" else command.downgrade
-    move(configure(connection), to)
+    move(build_alembic_config(connection), to)
 
 
-def configure(connection: Connection, **comparison: Any) -> Config:
+def build_alembic_config(connection: Connection, **comparison: Any) -> Config:
     """Alembic's configuration for one connection, and for comparing, which `env.py` passes on."""
     from alembic.config import Config
 
     config = Config()
     # In Alembic's configuration a percent sign begins a name.
-    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
+    config.set_main_option("script_location", str(get_migrations_folder()).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.set_main_option("file_template", "%%(rev)s_%%(slug)s")
     config.attributes["connection"] = connection
@@ -194,7 +194,7 @@ def configure(connection: Connection, **comparison: Any) -> Config:
     return config
 
 
-def _reason(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     """The first line of what the database's own library says."""
     cause = error.__cause__ if isinstance(error, Unavailable) else error
     said = cause.orig if isinstance(cause, DBAPIError) else cause

@@ -10,7 +10,7 @@ import orjson
 from sqlalchemy import DateTime, Dialect, Integer, Text
 from sqlalchemy.types import TypeDecorator
 
-_CENT = Decimal("0.01")
+_HUNDREDTH = Decimal("0.01")
 
 
 class Hundredths(TypeDecorator[Decimal]):
@@ -23,23 +23,23 @@ class Hundredths(TypeDecorator[Decimal]):
         """To hundredths; more than two decimals are a defect of the caller."""
         if value is None:
             return None
-        hundredths = Decimal(value) / _CENT
+        hundredths = Decimal(value) / _HUNDREDTH
         if hundredths != hundredths.to_integral_value():
             raise ValueError(f"{value} has more than two decimals")
         return int(hundredths)
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> Decimal | None:
         """To points, without needless zeros."""
-        return None if value is None else as_points(value)
+        return None if value is None else to_points(value)
 
 
-def as_points(hundredths: int) -> Decimal:
+def to_points(hundredths: int) -> Decimal:
     """Hundredths as points: 750 is 7.5."""
     whole, rest = divmod(hundredths, 100)
-    return Decimal(whole) if not rest else (Decimal(hundredths) * _CENT).normalize()
+    return Decimal(whole) if not rest else (Decimal(hundredths) * _HUNDREDTH).normalize()
 
 
-class Moment(TypeDecorator[datetime]):
+class UtcDateTime(TypeDecorator[datetime]):
     """An aware time, kept in UTC."""
 
     impl = DateTime(timezone=True)
@@ -61,7 +61,7 @@ class Moment(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-class Document(TypeDecorator[Any]):
+class JsonText(TypeDecorator[Any]):
     """Plain data as JSON text; floats come back with every bit."""
 
     impl = Text

@@ -9,11 +9,11 @@ from sqlalchemy import ColumnElement, Select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from grader.store.database import Session
-from grader.store.tables import Table
+from grader.store.tables import Base
 
 
 def insert_missing(
-    session: Session, table: type[Table], rows: Sequence[dict[str, Any]], *, key: tuple[str, ...]
+    session: Session, table: type[Base], rows: Sequence[dict[str, Any]], *, key: tuple[str, ...]
 ) -> None:
     """Insert rows whose key is not there yet; the others stay as they are."""
     if rows:
@@ -22,7 +22,7 @@ def insert_missing(
 
 
 def insert_or_replace(
-    session: Session, table: type[Table], rows: Sequence[dict[str, Any]], *, key: tuple[str, ...]
+    session: Session, table: type[Base], rows: Sequence[dict[str, Any]], *, key: tuple[str, ...]
 ) -> None:
     """Insert rows; where the key is there already, the row takes the new values."""
     if not rows:
@@ -36,7 +36,7 @@ def insert_or_replace(
 
 def insert_or_replace_from(
     session: Session,
-    table: type[Table],
+    table: type[Base],
     names: tuple[str, ...],
     rows: Select[Any],
     *,
@@ -48,9 +48,9 @@ def insert_or_replace_from(
     session.execute(statement.on_conflict_do_update(index_elements=list(key), set_=changed))
 
 
-def insert_or_take(
+def insert_or_replace_where(
     session: Session,
-    table: type[Table],
+    table: type[Base],
     row: dict[str, Any],
     *,
     key: str,
@@ -66,6 +66,6 @@ def insert_or_take(
     return session.execute(statement.returning(getattr(table, key))).one_or_none() is not None
 
 
-def _insert(session: Session, table: type[Table]) -> Any:
+def _insert(session: Session, table: type[Base]) -> Any:
     dialect = sqlite if session.get_bind().dialect.name == "sqlite" else postgresql
     return dialect.insert(table)

@@ -28,15 +28,15 @@ Result = TypeVar("Result")
 Handler = Callable[[Session, Sequence[Piece]], Sequence[Result | KeysetError]]
 
 #: So many pieces share one transaction at most.
-MOST_AT_ONCE = 64
+MAX_BATCH_SIZE = 64
 #: So long somebody waits at most.
-MOST_SECONDS = 30.0
+MAX_WAIT_SECONDS = 30.0
 #: So many may wait; more are turned away at once rather than kept waiting in vain.
-MOST_WAITING = 4096
+MAX_QUEUE_LENGTH = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _QueuedPiece:
     handler: Handler[Any, Any]
     piece: Any
     future: Future[Any]
@@ -50,7 +50,7 @@ class Writer:
     ) -> None:
         self.database = database
         self._observe_group = observe_group
-        self._line: deque[_Waiting] = deque()
+        self._line: deque[_QueuedPiece] = deque()
         self._changed = threading.Condition()
         self._is_stopping = False
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
@@ -90,9 +90,9 @@ class Writer:
         with self._changed:
             if self._is_stopping:
                 raise Unavailable("The service is about to end; nothing was changed. Try again.")
-            if len(self._line) >= MOST_WAITING:
+            if len(self._line) >= MAX_QUEUE_LENGTH:
                 raise Unavailable("Too much is waiting just now; nothing was changed. Try again.")
-            self._line.append(_Waiting(handler, piece, future))
+            self._line.append(_QueuedPiece(handler, piece, future))
             self._changed.notify()
         return future
 
@@ -105,7 +105,7 @@ class Writer:
             Where it takes too long; then it is not known whether it was carried out.
         """
         try:
-            async with asyncio.timeout(MOST_SECONDS):
+            async with asyncio.timeout(MAX_WAIT_SECONDS):
                 return await asyncio.wrap_future(self.put(handler, piece))
         except TimeoutError:
             raise Unavailable(
@@ -115,17 +115,17 @@ class Writer:
 
     async def run(self, change: Callable[[Session], Result]) -> Result:
         """Carry out a change that stands alone."""
-        return await self.submit(_alone, change)
+        return await self.submit(_run_single, change)
 
     def run_now(self, change: Callable[[Session], Result]) -> Result:
         """Carry out a change that stands alone, and wait for it."""
-        result: Result = self.put(_alone, change).result()
+        result: Result = self.put(_run_single, change).result()
         return result
 
     def note(self, change: Callable[[Session], Result]) -> None:
         """Carry out a change soon that nobody waits for and that may get lost."""
         with suppress(Unavailable):
-            self.put(_alone, change)
+            self.put(_run_single, change)
 
     def _work(self) -> None:
         while True:
@@ -137,17 +137,17 @@ class Writer:
                 group = self._take_group()
             self._do(group)
 
-    def _take_group(self) -> list[_Waiting]:
+    def _take_group(self) -> list[_QueuedPiece]:
         """The first in line, and those behind it that go to the same handler."""
         first = self._line.popleft()
         group = [first]
-        if first.handler is _alone:
+        if first.handler is _run_single:
             return group
-        while self._line and len(group) < MOST_AT_ONCE and self._line[0].handler == first.handler:
+        while self._line and len(group) < MAX_BATCH_SIZE and self._line[0].handler == first.handler:
             group.append(self._line.popleft())
         return group
 
-    def _do(self, waiting: Sequence[_Waiting]) -> None:
+    def _do(self, waiting: Sequence[_QueuedPiece]) -> None:
         # Whoever gave up before it began is told so, and it must not happen later.
         group = [each for each in waiting if not each.future.cancelled()]
         if not group:
@@ -161,12 +161,12 @@ class Writer:
                 for each in group:
                     self._do([each])
                 return
-            _end(group[0].future, error)
+            _resolve(group[0].future, error)
             return
         for each, result in zip(group, results, strict=True):
-            _end(each.future, result)
+            _resolve(each.future, result)
 
-    def _carry_out(self, group: Sequence[_Waiting]) -> Sequence[Any]:
+    def _carry_out(self, group: Sequence[_QueuedPiece]) -> Sequence[Any]:
         try:
             return self._in_transaction(group)
         except IntegrityError:
@@ -175,19 +175,19 @@ class Writer:
                 raise
             return self._in_transaction(group)
 
-    def _in_transaction(self, group: Sequence[_Waiting]) -> Sequence[Any]:
+    def _in_transaction(self, group: Sequence[_QueuedPiece]) -> Sequence[Any]:
         with self.database.write() as session:
             return group[0].handler(session, [each.piece for each in group])
 
 
-def _alone(
+def _run_single(
     session: Session, changes: Sequence[Callable[[Session], Any]]
 ) -> Sequence[Any | KeysetError]:
     (change,) = changes
     return [change(session)]
 
 
-def _end(future: Future[Any], result: object) -> None:
+def _resolve(future: Future[Any], result: object) -> None:
     # Whoever waited may have given up.
     if not future.set_running_or_notify_cancel():
         return

@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
 from grader import __version__
-from grader.grading.idempotency import forget_old
+from grader.grading.idempotency import delete_expired_keys
 from grader.web.api import (
     attempts,
     audit,
@@ -31,16 +31,16 @@ from grader.web.api import (
 )
 from grader.web.errors.openapi import install_openapi
 from grader.web.errors.problems import install_problems
-from grader.web.http.body import Caps, install_intake
-from grader.web.http.middleware import install_frame
+from grader.web.http.body import BodyLimits, install_body_limits
+from grader.web.http.middleware import install_middleware
 from grader.web.manual.routes import install_manual
 from grader.web.ops import health
-from grader.web.ops.background import Background
+from grader.web.ops.background import BackgroundRunner
 from grader.web.pages.routes import install_pages
 from grader.web.service import Service
 
 # More threads only wait for each other, above all on SQLite.
-_READERS = 4
+_READER_THREADS = 4
 _TIDY_SECONDS = 3600.0
 
 _DESCRIPTION = """\
@@ -52,15 +52,15 @@ cannot be read is, and uses no attempt.
 """
 
 
-def make_app(service: Service, caps: Caps | None = None) -> FastAPI:
+def make_app(service: Service, caps: BodyLimits | None = None) -> FastAPI:
     """The app of a service; it starts and stops the service's writer."""
-    background = Background()
+    background = BackgroundRunner()
 
     @asynccontextmanager
     async def run(app: FastAPI) -> AsyncIterator[None]:
-        anyio.to_thread.current_default_thread_limiter().total_tokens = _READERS
+        anyio.to_thread.current_default_thread_limiter().total_tokens = _READER_THREADS
         service.writer.start()
-        tidying = asyncio.create_task(_tidy(service))
+        tidying = asyncio.create_task(_forget_periodically(service))
         yield
         tidying.cancel()
         background.stop()
@@ -82,12 +82,12 @@ def make_app(service: Service, caps: Caps | None = None) -> FastAPI:
     app.state.service = service
     app.state.background = background
     install_problems(app)
-    install_intake(app, caps)
+    install_body_limits(app, caps)
     app.router.routes += _list_routes()
     install_openapi(app)
-    _describe_ways_in(app)
+    _describe_security(app)
     install_manual(app)
-    install_frame(app, clock=service.clock, logs=service.logs, metrics=service.metrics)
+    install_middleware(app, clock=service.clock, logs=service.logs, metrics=service.metrics)
     return app
 
 
@@ -99,16 +99,16 @@ def _list_routes() -> list[BaseRoute]:
     """
     maker = FastAPI(openapi_url=None, generate_unique_id_function=_operation_id)
     before = len(maker.router.routes)
-    maker.include_router(_api())
+    maker.include_router(_build_api())
     maker.include_router(health.router)
     install_pages(maker)
     return maker.router.routes[before:]
 
 
-async def _tidy(service: Service) -> None:
+async def _forget_periodically(service: Service) -> None:
     """Forget now and then what need not be kept."""
     while True:
-        service.writer.note(partial(forget_old, at=service.clock()))
+        service.writer.note(partial(delete_expired_keys, at=service.clock()))
         await asyncio.sleep(_TIDY_SECONDS)
 
 
@@ -117,7 +117,7 @@ def _operation_id(route: APIRoute) -> str:
     return route.name
 
 
-def _api() -> APIRouter:
+def _build_api() -> APIRouter:
     api = APIRouter(prefix="/api/v1")
     for module in (
         courses,
@@ -137,7 +137,7 @@ def _api() -> APIRouter:
     return api
 
 
-def _describe_ways_in(app: FastAPI) -> None:
+def _describe_security(app: FastAPI) -> None:
     """Let the app's description say how callers are recognised, and which calls need none."""
     describe = app.openapi
 

@@ -15,26 +15,26 @@ from fastapi import Depends, Path, Request, Response
 
 from grader.accounts.callers import (
     Caller,
-    Place,
-    enter,
-    is_use_to_note,
-    recognise_session,
-    recognise_token,
+    Membership,
+    check_session,
+    check_token,
+    get_membership,
+    has_use_to_record,
 )
 from grader.accounts.sign_in import is_csrf_token
 from grader.domain.roles import Role, Scope
 from grader.errors import ForgedRequest, MissingRole, NotSignedIn
-from grader.store.queries.tokens import touch_token
-from grader.web.service import Service, received_at, service_of
+from grader.store.queries.credentials import record_token_use
+from grader.web.service import Service, get_received_at, get_service
 
 SESSION_COOKIE = "keyset_session"
 CSRF_HEADER = "X-CSRF-Token"
-_SAFE = {"GET", "HEAD", "OPTIONS"}
+_SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 
 CourseId = Annotated[str, Path(min_length=1, max_length=64, examples=["attention-2026"])]
 
 
-def find_caller(request: Request) -> Caller:
+def _authenticate(request: Request) -> Caller:
     """Whoever calls, by token or by the browser's session.
 
     Raises
@@ -44,39 +44,39 @@ def find_caller(request: Request) -> Caller:
     ForgedRequest
         Where a browser was made to send it by another site.
     """
-    service, at = service_of(request), received_at(request)
+    service, at = get_service(request), get_received_at(request)
     header = request.headers.get("authorization")
     if header is not None:
         kind, _, token = header.partition(" ")
         if kind.lower() != "bearer" or not token.strip():
             raise NotSignedIn("The Authorization header must be: Bearer, a space, the token.")
         with service.database.read() as session:
-            caller = recognise_token(session, token.strip(), at=at)
-        _note_use(service, caller, at)
+            caller = check_token(session, token.strip(), at=at)
+        _record_token_use(service, caller, at)
     else:
-        secret = session_secret(request)
+        secret = find_session_secret(request)
         if secret is None:
             raise NotSignedIn
-        if request.method not in _SAFE:
+        if request.method not in _SAFE_METHODS:
             refuse_forged(request, secret, request.headers.get(CSRF_HEADER, ""))
         with service.database.read() as session:
-            caller = recognise_session(session, secret, at=at)
+            caller = check_session(session, secret, at=at)
     request.state.caller = caller.id
     return caller
 
 
-def _note_use(service: Service, caller: Caller, at: datetime) -> None:
+def _record_token_use(service: Service, caller: Caller, at: datetime) -> None:
     token_id = caller.token_id
-    if token_id is not None and is_use_to_note(caller, at=at):
-        service.writer.note(lambda session: touch_token(session, token_id=token_id, at=at))
+    if token_id is not None and has_use_to_record(caller, at=at):
+        service.writer.note(lambda session: record_token_use(session, token_id=token_id, at=at))
 
 
-def session_secret(request: Request) -> str | None:
+def find_session_secret(request: Request) -> str | None:
     """What the browser holds of its session."""
-    return request.cookies.get(cookie_name(service_of(request)))
+    return request.cookies.get(get_cookie_name(get_service(request)))
 
 
-def cookie_name(service: Service) -> str:
+def get_cookie_name(service: Service) -> str:
     """The cookie's name; over https it is bound to this very host."""
     return f"__Host-{SESSION_COOKIE}" if service.is_https else SESSION_COOKIE
 
@@ -95,7 +95,7 @@ def refuse_foreign_origin(request: Request) -> None:
     origin = request.headers.get("origin")
     if origin is None:
         return
-    ours = {service_of(request).base_url, f"{request.url.scheme}://{request.url.netloc}"}
+    ours = {get_service(request).base_url, f"{request.url.scheme}://{request.url.netloc}"}
     if origin not in {_origin(each) for each in ours}:
         raise ForgedRequest("This request comes from another site.")
 
@@ -105,18 +105,18 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _spend(request: Request, response: Response, budget: str, caller: Caller) -> None:
+def _check_rate_limit(request: Request, response: Response, budget: str, caller: Caller) -> None:
     # By the person, who could make as many tokens as there are calls to make.
-    left = service_of(request).budgets.spend(budget, caller.id)
+    left = get_service(request).budgets.spend(budget, caller.id)
     response.headers.update(left.headers())
 
 
-def caller_with(scope: Scope | None, *, budget: str = "read") -> Callable[..., Caller]:
+def make_caller_dependency(scope: Scope | None, *, budget: str = "read") -> Callable[..., Caller]:
     """A dependency: the caller, whose token must have this scope."""
 
     def find(request: Request, response: Response) -> Caller:
-        caller = find_caller(request)
-        _spend(request, response, budget, caller)
+        caller = _authenticate(request)
+        _check_rate_limit(request, response, budget, caller)
         if scope is not None:
             caller.need(scope)
         return caller
@@ -124,12 +124,12 @@ def caller_with(scope: Scope | None, *, budget: str = "read") -> Callable[..., C
     return find
 
 
-def operator_with(scope: Scope, *, budget: str = "read") -> Callable[..., Caller]:
+def make_operator_dependency(scope: Scope, *, budget: str = "read") -> Callable[..., Caller]:
     """A dependency: the caller, who must operate the service."""
 
     def find(request: Request, response: Response) -> Caller:
-        caller = find_caller(request)
-        _spend(request, response, budget, caller)
+        caller = _authenticate(request)
+        _check_rate_limit(request, response, budget, caller)
         caller.need(scope)
         if not caller.is_operator:
             raise MissingRole("Only operators of the service may do this.")
@@ -138,17 +138,17 @@ def operator_with(scope: Scope, *, budget: str = "read") -> Callable[..., Caller
     return find
 
 
-def place_with(
+def make_membership_dependency(
     scope: Scope, role: Role = Role.STUDENT, *, budget: str = "read"
-) -> Callable[..., Place]:
+) -> Callable[..., Membership]:
     """A dependency: the caller in the course of the path, with this scope and role."""
 
-    def find(request: Request, response: Response, course: CourseId) -> Place:
-        caller = find_caller(request)
+    def find(request: Request, response: Response, course: CourseId) -> Membership:
+        caller = _authenticate(request)
         # Also what is refused is spent, or one could look for what is there without end.
-        _spend(request, response, budget, caller)
-        with service_of(request).database.read() as session:
-            place = enter(session, caller, run_id=course)
+        _check_rate_limit(request, response, budget, caller)
+        with get_service(request).database.read() as session:
+            place = get_membership(session, caller, run_id=course)
         caller.need(scope)
         place.need(role)
         return place
@@ -157,25 +157,39 @@ def place_with(
 
 
 #: The caller, whatever the token may do.
-AnyCaller = Annotated[Caller, Depends(caller_with(None))]
+AnyCaller = Annotated[Caller, Depends(make_caller_dependency(None))]
 #: Somebody who may see the course.
-Reader = Annotated[Place, Depends(place_with(Scope.READ))]
+CourseReader = Annotated[Membership, Depends(make_membership_dependency(Scope.READ))]
 #: Somebody who may check and send answers.
-Sender = Annotated[Place, Depends(place_with(Scope.SUBMIT, budget="submit"))]
+Submitter = Annotated[
+    Membership, Depends(make_membership_dependency(Scope.SUBMIT, budget="submit"))
+]
 #: Assistants and instructors who look at everybody's work.
-Overseer = Annotated[Place, Depends(place_with(Scope.GRADES_READ, Role.ASSISTANT))]
+GradesReader = Annotated[
+    Membership, Depends(make_membership_dependency(Scope.GRADES_READ, Role.ASSISTANT))
+]
 #: Assistants and instructors who review.
-Reviewer = Annotated[Place, Depends(place_with(Scope.GRADES_WRITE, Role.ASSISTANT))]
+Reviewer = Annotated[
+    Membership, Depends(make_membership_dependency(Scope.GRADES_WRITE, Role.ASSISTANT))
+]
 #: Instructors who decide about grades.
-Decider = Annotated[Place, Depends(place_with(Scope.GRADES_WRITE, Role.INSTRUCTOR))]
+GradesWriter = Annotated[
+    Membership, Depends(make_membership_dependency(Scope.GRADES_WRITE, Role.INSTRUCTOR))
+]
 #: Instructors who say who takes part.
-Registrar = Annotated[Place, Depends(place_with(Scope.ROSTER, Role.INSTRUCTOR))]
+RosterManager = Annotated[
+    Membership, Depends(make_membership_dependency(Scope.ROSTER, Role.INSTRUCTOR))
+]
 #: Instructors who put rubrics in force.
-Publisher = Annotated[Place, Depends(place_with(Scope.PUBLISH, Role.INSTRUCTOR))]
+Publisher = Annotated[
+    Membership, Depends(make_membership_dependency(Scope.PUBLISH, Role.INSTRUCTOR))
+]
 #: Instructors who make tokens for services.
-TokenMaker = Annotated[Place, Depends(place_with(Scope.TOKENS, Role.INSTRUCTOR))]
+TokenManager = Annotated[
+    Membership, Depends(make_membership_dependency(Scope.TOKENS, Role.INSTRUCTOR))
+]
 
 
-def allows(scope: Scope | None, who: str) -> dict[str, Any]:
+def describe_access(scope: Scope | None, who: str) -> dict[str, Any]:
     """What OpenAPI says about who may call."""
     return {"x-scopes": [scope.value] if scope else [], "x-roles": [who]}

@@ -8,11 +8,10 @@ from urllib.parse import urlencode
 from fastapi import Query
 
 from grader.grading.grades.gradebook import write_order
-from grader.store.queries.gradebook import BY_LOGIN, Column, Order, Spot
-from grader.store.queries.selections import Selection
+from grader.store.queries.gradebook import BY_LOGIN, PageCursor, Selection, SortColumn, SortOrder
 from grader.web.pagination import decode_one_of, encode_cursor
 
-Sort = Annotated[
+SortQuery = Annotated[
     str,
     Query(
         max_length=100,
@@ -20,20 +19,20 @@ Sort = Annotated[
         examples=["-total"],
     ),
 ]
-Text = Annotated[
+TextQuery = Annotated[
     str, Query(max_length=200, description="Only students whose name or login has this text.")
 ]
-Section = Annotated[str, Query(max_length=200, description="Only students of this section.")]
+SectionQuery = Annotated[str, Query(max_length=200, description="Only students of this section.")]
 
 _BACK = "back"
 
 
-def write_spot(spot: Spot) -> str:
+def format_cursor(spot: PageCursor) -> str:
     """A place as a cursor."""
     return encode_cursor(*spot.key, *([_BACK] if spot.is_backwards else []))
 
 
-def read_spot(cursor: str | None, order: Order) -> Spot | None:
+def parse_cursor(cursor: str | None, order: SortOrder) -> PageCursor | None:
     """The place of a cursor in an order: behind a number, or behind a login.
 
     Raises
@@ -42,18 +41,18 @@ def read_spot(cursor: str | None, order: Order) -> Spot | None:
         Where it was not made for such an order.
     """
     shapes: list[tuple[type[str] | type[int], ...]] = [(str,), (str, str)]
-    if order.column is not Column.LOGIN:
+    if order.column is not SortColumn.LOGIN:
         shapes += [(int, str), (int, str, str)]
     match decode_one_of(cursor, shapes):
         case (str(login), *rest):
-            return Spot((login,), bool(rest))
+            return PageCursor((login,), bool(rest))
         case (int(number), str(enrolment_id), *rest):
-            return Spot((number, enrolment_id), bool(rest))
+            return PageCursor((number, enrolment_id), bool(rest))
         case _:
             return None
 
 
-def write_query(selection: Selection, order: Order, **more: str) -> str:
+def format_query(selection: Selection, order: SortOrder, **more: str) -> str:
     """What stands behind an address for these students in this order, with the question mark."""
     asked = {
         "q": selection.text,

@@ -9,7 +9,7 @@ from typing import Annotated
 import orjson
 from fastapi import Query, Request, Response
 
-from grader.errors import Fault, MalformedRequest
+from grader.errors import ErrorDetail, MalformedRequest
 
 Limit = Annotated[int, Query(ge=1, le=200, description="How many at most.")]
 Cursor = Annotated[
@@ -44,20 +44,20 @@ def decode_one_of(
         return None
     try:
         parts = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        if tuple(map(type, parts)) in shapes and all(map(_can_be_asked_for, parts)):
+        if tuple(map(type, parts)) in shapes and all(map(_is_queryable, parts)):
             return tuple(parts)
     except (ValueError, TypeError):
         pass
-    fault = Fault("#query/cursor", "cursor.invalid", "Take the cursor from a Link header.")
+    fault = ErrorDetail("#query/cursor", "cursor.invalid", "Take the cursor from a Link header.")
     raise MalformedRequest(fault.detail, code="cursor.invalid", faults=(fault,))
 
 
-def _can_be_asked_for(part: str | int) -> bool:
+def _is_queryable(part: str | int) -> bool:
     """Whether databases can compare with it; what we made ourselves always can be."""
     return "\0" not in part if isinstance(part, str) else 0 <= part < 2**31
 
 
-def link_next(request: Request, response: Response, cursor: str) -> None:
+def add_next_link(request: Request, response: Response, cursor: str) -> None:
     """Say where the next page is."""
     url = request.url.include_query_params(cursor=cursor)
     response.headers["Link"] = f'<{url.path}?{url.query}>; rel="next"'

@@ -10,13 +10,13 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from grader.errors import AnswerRefused, KeysetError
-from grader.grading.context import Desk
-from grader.grading.idempotency import Answered
-from grader.grading.submissions.submit import Sending, submit
+from grader.grading.context import GradingContext
+from grader.grading.idempotency import IdempotentResponse
+from grader.grading.submissions.submit import SubmitRequest, submit
 from grader.store.database import Database, Session
 from grader.store.writer import Writer
-from grader.web.http.rate_limits import Budgets
-from grader.web.ops.logs import Logs
+from grader.web.http.rate_limits import RateLimiter
+from grader.web.ops.logs import Logger
 from grader.web.ops.metrics import Metrics
 
 Clock = Callable[[], datetime]
@@ -28,24 +28,24 @@ class Service:
 
     database: Database
     writer: Writer
-    desk: Desk
+    desk: GradingContext
     clock: Clock
-    budgets: Budgets
-    logs: Logs
+    budgets: RateLimiter
+    logs: Logger
     metrics: Metrics
     base_url: str
     """How browsers reach it, without a slash at the end."""
 
     def submit(
-        self, session: Session, sendings: Sequence[Sending]
-    ) -> Sequence[Answered | KeysetError]:
+        self, session: Session, sendings: Sequence[SubmitRequest]
+    ) -> Sequence[IdempotentResponse | KeysetError]:
         """Judge and store a group of answers; what the writer calls."""
         results = submit(session, self.desk, sendings, at=self.clock())
         for result in results:
             self._count(result)
         return results
 
-    def _count(self, result: Answered | KeysetError) -> None:
+    def _count(self, result: IdempotentResponse | KeysetError) -> None:
         if isinstance(result, AnswerRefused):
             self.metrics.refused_answers.labels(result.code).inc()
         elif isinstance(result, KeysetError):
@@ -60,17 +60,17 @@ class Service:
         return self.base_url.startswith("https://")
 
 
-def service_of(request: Request) -> Service:
+def get_service(request: Request) -> Service:
     """The service that a request came to."""
     service: Service = request.app.state.service
     return service
 
 
-def received_at(request: Request) -> datetime:
+def get_received_at(request: Request) -> datetime:
     """When the request arrived, before anything else was done with it."""
     moment: datetime = request.state.received_at
     return moment
 
 
-ServiceDep = Annotated[Service, Depends(service_of)]
-ReceivedAt = Annotated[datetime, Depends(received_at)]
+ServiceDep = Annotated[Service, Depends(get_service)]
+ReceivedAt = Annotated[datetime, Depends(get_received_at)]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from grader.accounts.callers import Caller, Place, enter
+from grader.accounts.callers import Caller, Membership, get_membership
 from grader.accounts.courses import make_run
 from grader.accounts.people import get_by_login, make_person
 from grader.accounts.rosters import RosterPlan, apply_roster, enrol, plan_roster, read_roster
 from grader.domain.roles import ALL_SCOPES, Role
 from grader.store.database import Database, Session
-from grader.store.queries.courses import Member, RunLine, get_run, list_members
+from grader.store.queries.courses import MemberLine, RunLine, get_run, list_members
 from grader.store.queries.people import PersonLine
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
@@ -33,7 +33,7 @@ def add(session: Session, login: str, *, is_operator: bool = False) -> PersonLin
     )  # fmt: skip
 
 
-def add_member(session: Session, login: str, role: Role, run_id: str = RUN) -> Place:
+def add_member(session: Session, login: str, role: Role, run_id: str = RUN) -> Membership:
     """Somebody's place in a course run, as the web gives it."""
     person = add(session, login)
     run = get_run(session, run_id=run_id)
@@ -41,13 +41,13 @@ def add_member(session: Session, login: str, role: Role, run_id: str = RUN) -> P
     return place_of(session, login, run_id)
 
 
-def place_of(session: Session, login: str, run_id: str = RUN) -> Place:
+def place_of(session: Session, login: str, run_id: str = RUN) -> Membership:
     person = get_by_login(session, login=login)
-    return enter(session, Caller(person.id, ALL_SCOPES, person), run_id=run_id)
+    return get_membership(session, Caller(person.id, ALL_SCOPES, person), run_id=run_id)
 
 
 def plan(
-    database: Database, where: Place | RunLine, text: str, *, is_complete: bool = False
+    database: Database, where: Membership | RunLine, text: str, *, is_complete: bool = False
 ) -> RosterPlan:
     with database.read() as session:
         return plan_roster(session, where, read_roster(text), is_complete=is_complete)
@@ -55,7 +55,7 @@ def plan(
 
 def bring(
     database: Database,
-    where: Place | RunLine,
+    where: Membership | RunLine,
     text: str,
     *,
     is_complete: bool = False,
@@ -68,7 +68,7 @@ def bring(
     return planned
 
 
-def members(database: Database, run_id: str = RUN) -> dict[str, Member]:
+def members(database: Database, run_id: str = RUN) -> dict[str, MemberLine]:
     """Everybody who ever took part, by login."""
     with database.read() as session:
         found = list_members(session, run_id=run_id, with_left=True)

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from grader.accounts.callers import recognise_session, recognise_token
-from grader.accounts.people import change_person, end_person, get_by_login, make_person
+from grader.accounts.callers import check_session, check_token
+from grader.accounts.people import change_person, end_account, get_by_login, make_person
 from grader.accounts.sign_in import make_sign_in_link, sign_in_by_link
 from grader.accounts.tokens import make_personal_token
 from grader.domain.roles import Scope
-from grader.errors import MalformedRequest, NotFound, NotSignedIn, Refused
+from grader.errors import MalformedRequest, NotFound, NotSignedIn, RequestRefused
 from grader.store.database import Database
-from grader.store.queries.audit import walk_audit
+from grader.store.queries.audit import stream_audit
 from grader.store.queries.people import list_people
 from tests.accounts.people import LATER, NOW, add
 
@@ -22,7 +22,7 @@ def test_a_person_is_made_as_told_with_an_audit_entry(database: Database) -> Non
         )  # fmt: skip
     with database.read() as session:
         assert list_people(session) == [made]
-        (entry,) = walk_audit(session)
+        (entry,) = stream_audit(session)
 
     assert (made.login, made.is_operator) == ("ada", True)
     assert (entry.action, entry.subject, entry.by) == ("person.made", made.id, "operator")
@@ -32,14 +32,14 @@ def test_a_person_is_made_as_told_with_an_audit_entry(database: Database) -> Non
 def test_a_login_is_given_once_whatever_its_capitals(database: Database, login: str) -> None:
     with database.write() as session:
         add(session, "ada")
-    with pytest.raises(Refused, match="The login ada is taken"), database.write() as session:
+    with pytest.raises(RequestRefused, match="The login ada is taken"), database.write() as session:
         add(session, login)
 
 
 def test_a_login_that_has_ended_is_not_given_again(database: Database) -> None:
     with database.write() as session:
-        end_person(session, add(session, "ada"), at=NOW, by="operator")
-    with pytest.raises(Refused, match="taken"), database.write() as session:
+        end_account(session, add(session, "ada"), at=NOW, by="operator")
+    with pytest.raises(RequestRefused, match="taken"), database.write() as session:
         add(session, "ada")
 
 
@@ -69,7 +69,7 @@ def test_only_what_is_said_is_changed(database: Database) -> None:
         gone = change_person(session, changed, email="", is_operator=True, at=LATER, by="operator")
     with database.read() as session:
         kept = get_by_login(session, login="ada")
-        actions = [each.action for each in walk_audit(session)]
+        actions = [each.action for each in stream_audit(session)]
 
     assert (changed.name, changed.email, changed.is_operator) == ("Ada King", person.email, False)
     assert kept == gone
@@ -82,7 +82,7 @@ def test_a_change_to_the_same_is_no_change(database: Database) -> None:
         person = add(session, "ada")
         assert change_person(session, person, name="Ada", at=LATER, by="operator") == person
     with database.read() as session:
-        assert len(list(walk_audit(session))) == 1
+        assert len(list(stream_audit(session))) == 1
 
 
 def test_who_has_ended_gets_in_by_no_way(database: Database) -> None:
@@ -94,13 +94,13 @@ def test_who_has_ended_gets_in_by_no_way(database: Database) -> None:
         token = make_personal_token(
             session, person, label="mine", scopes=[Scope.READ], days=9, at=NOW, by="operator"
         ).secret
-        end_person(session, person, at=NOW, by="operator")
+        end_account(session, person, at=NOW, by="operator")
 
         with pytest.raises(NotSignedIn):
             sign_in_by_link(session, unused, at=NOW)
         with pytest.raises(NotSignedIn):
-            recognise_token(session, token, at=NOW)
+            check_token(session, token, at=NOW)
         with pytest.raises(NotSignedIn):
-            recognise_session(session, browser, at=NOW)
+            check_session(session, browser, at=NOW)
         with pytest.raises(NotFound):
             get_by_login(session, login="ada")

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from grader.accounts.callers import Caller, Place
-from grader.accounts.people import end_person
-from grader.accounts.rosters import Difference, Kind, apply_roster, enrol, leave
+from grader.accounts.callers import Caller, Membership
+from grader.accounts.people import end_account
+from grader.accounts.roster_plans import RosterChangeKind
+from grader.accounts.rosters import Difference, apply_roster, end_enrolment, enrol
 from grader.domain.roles import Role, Scope
-from grader.errors import MalformedRequest, MissingRole, MissingScope, NotFound, Refused
+from grader.errors import MalformedRequest, MissingRole, MissingScope, NotFound, RequestRefused
 from grader.store.database import Database
-from grader.store.queries.audit import walk_audit
+from grader.store.queries.audit import stream_audit
 from grader.store.queries.courses import RunLine, get_member
 from grader.store.queries.people import list_people
 from tests.accounts.people import (
@@ -38,12 +39,12 @@ def run(database: Database) -> RunLine:
 
 
 @pytest.fixture
-def instructor(database: Database, run: RunLine) -> Place:
+def instructor(database: Database, run: RunLine) -> Membership:
     with database.write() as session:
         return add_member(session, "ines", Role.INSTRUCTOR)
 
 
-def faults_of(database: Database, where: Place | RunLine, text: str) -> list[tuple[str, str]]:
+def faults_of(database: Database, where: Membership | RunLine, text: str) -> list[tuple[str, str]]:
     with pytest.raises(MalformedRequest) as caught:
         plan(database, where, text)
     return [(each.pointer, each.code) for each in caught.value.faults]
@@ -66,20 +67,20 @@ def test_a_plan_tells_everything_and_changes_nothing(database: Database, run: Ru
     )
 
     assert {each.login: each.kind for each in planned.changes} == {
-        "ada": Kind.UNCHANGED,
-        "bob": Kind.CHANGED,
-        "kim": Kind.ENROLLED,
-        "new": Kind.NEW,
-        "eve": Kind.LEAVING,
-        "zoe": Kind.LEAVING,
+        "ada": RosterChangeKind.UNCHANGED,
+        "bob": RosterChangeKind.CHANGED,
+        "kim": RosterChangeKind.ENROLLED,
+        "new": RosterChangeKind.NEW,
+        "eve": RosterChangeKind.LEAVING,
+        "zoe": RosterChangeKind.LEAVING,
     }
-    (bob,) = planned.of(Kind.CHANGED)
+    (bob,) = planned.of(RosterChangeKind.CHANGED)
     assert bob.differences == (
         Difference("name", "Bob", "Bobby"),
         Difference("role", "student", "assistant"),
         Difference("section", "A", "B"),
     )
-    assert planned.counts[Kind.LEAVING] == 2
+    assert planned.counts[RosterChangeKind.LEAVING] == 2
     assert members(database) == before
 
 
@@ -101,21 +102,23 @@ def test_who_leaves_keeps_the_place_and_comes_back_to_it(database: Database, run
     back = bring(database, run, "login,name\nada,Ada\nbob,Bob\n", is_complete=True, at=LATER)
 
     assert away == replace(before, left_at=LATER)
-    assert [each.login for each in back.of(Kind.RETURNING)] == ["bob"]
+    assert [each.login for each in back.of(RosterChangeKind.RETURNING)] == ["bob"]
     assert members(database)["bob"] == before
 
 
 def test_who_comes_back_from_staff_is_a_student(database: Database, run: RunLine) -> None:
     bring(database, run, "login,name,role\nada,Ada,instructor\n")
     with database.write() as session:
-        leave(session, run, get_member(session, run_id=RUN, login="ada"), at=NOW, by="operator")
+        end_enrolment(
+            session, run, get_member(session, run_id=RUN, login="ada"), at=NOW, by="operator"
+        )
     bring(database, run, "login,name\nada,Ada\n")
 
     assert members(database)["ada"].enrolment.role is Role.STUDENT
 
 
 def test_staff_never_leave_because_a_roster_forgets_them(
-    database: Database, instructor: Place
+    database: Database, instructor: Membership
 ) -> None:
     bring(database, instructor, "login,name\nada,Ada\n", is_complete=True)
 
@@ -147,7 +150,7 @@ def test_one_roster_is_one_entry_in_the_audit_chain(database: Database, run: Run
     bring(database, run, "login,name,role\nada,Ada,assistant\nbob,Bob,\n")
     bring(database, run, "login,name\nada,Ada\nbob,Bob\n")
     with database.read() as session:
-        entries = [each for each in walk_audit(session) if each.action == "roster.applied"]
+        entries = [each for each in stream_audit(session) if each.action == "roster.applied"]
 
     ada = members(database)["ada"].enrolment.id
     assert [each.run_id for each in entries] == [RUN]
@@ -159,7 +162,7 @@ def test_a_plan_that_is_out_of_date_is_refused_whole(database: Database, run: Ru
     planned = plan(database, run, "login,name\nada,Ada\nbob,Bob\n")
     bring(database, run, "login,name\nbob,Bob\n")
 
-    with pytest.raises(Refused, match="has changed since"), database.write() as session:
+    with pytest.raises(RequestRefused, match="has changed since"), database.write() as session:
         apply_roster(session, run, planned, at=NOW, by="operator")
     assert list(members(database)) == ["bob"]
 
@@ -191,14 +194,14 @@ def test_only_instructors_change_rosters(database: Database, run: RunLine, role:
         plan(database, place, "login,name\nada,Ada\n")
 
 
-def test_a_token_needs_the_scope(database: Database, instructor: Place) -> None:
+def test_a_token_needs_the_scope(database: Database, instructor: Membership) -> None:
     limited = replace(instructor, caller=replace(instructor.caller, scopes=frozenset({Scope.READ})))
 
     with pytest.raises(MissingScope):
         plan(database, limited, "login,name\nada,Ada\n")
 
 
-def test_an_instructor_makes_instructors(database: Database, instructor: Place) -> None:
+def test_an_instructor_makes_instructors(database: Database, instructor: Membership) -> None:
     bring(database, instructor, "login,name,role\nada,Ada,instructor\n")
 
     assert members(database)["ada"].enrolment.role is Role.INSTRUCTOR
@@ -206,7 +209,7 @@ def test_an_instructor_makes_instructors(database: Database, instructor: Place) 
 
 @pytest.mark.parametrize("role", ["student", "assistant", "instructor"])
 def test_an_instructors_roster_does_not_reach_an_operator(
-    database: Database, instructor: Place, role: str
+    database: Database, instructor: Membership, role: str
 ) -> None:
     with database.write() as session:
         add(session, "root", is_operator=True)
@@ -228,7 +231,7 @@ def test_no_roster_renames_an_operator(database: Database, run: RunLine) -> None
 
 
 def test_an_account_that_was_in_no_course_keeps_its_name(
-    database: Database, instructor: Place
+    database: Database, instructor: Membership
 ) -> None:
     with database.write() as session:
         add(session, "kim")
@@ -239,12 +242,14 @@ def test_an_account_that_was_in_no_course_keeps_its_name(
 
 
 def test_who_was_in_another_course_once_keeps_the_name(
-    database: Database, instructor: Place
+    database: Database, instructor: Membership
 ) -> None:
     with database.write() as session:
         other = add_run(session, OTHER)
         add_member(session, "ada", Role.STUDENT, OTHER)
-        leave(session, other, get_member(session, run_id=OTHER, login="ada"), at=NOW, by="x")
+        end_enrolment(
+            session, other, get_member(session, run_id=OTHER, login="ada"), at=NOW, by="x"
+        )
     bring(database, instructor, "login,name\nada,Ada\n")
     planned = bring(database, instructor, "login,name\nada,Mine\n")
 
@@ -252,7 +257,7 @@ def test_who_was_in_another_course_once_keeps_the_name(
     assert members(database)["ada"].name == "Ada"
 
 
-def test_a_login_of_other_capitals_is_a_mistake(database: Database, instructor: Place) -> None:
+def test_a_login_of_other_capitals_is_a_mistake(database: Database, instructor: Membership) -> None:
     text = "login,name\nInes,Ines\nada,Ada\n"
 
     assert faults_of(database, instructor, text) == [("#/csv/2/login", "login.spelling")]
@@ -260,27 +265,27 @@ def test_a_login_of_other_capitals_is_a_mistake(database: Database, instructor: 
 
 def test_an_account_that_has_ended_is_not_enrolled(database: Database, run: RunLine) -> None:
     with database.write() as session:
-        end_person(session, add(session, "ada"), at=NOW, by="operator")
+        end_account(session, add(session, "ada"), at=NOW, by="operator")
 
     faults = faults_of(database, run, "login,name\nada,Ada\n")
     assert faults == [("#/csv/2/login", "login.ended")]
 
 
-def test_nobody_gives_up_the_own_role(database: Database, instructor: Place) -> None:
+def test_nobody_gives_up_the_own_role(database: Database, instructor: Membership) -> None:
     faults = faults_of(database, instructor, "login,name,role\nines,Ines,student\n")
     assert faults == [("#/csv/2/role", "role.own")]
 
     with database.write() as session:
         member = get_member(session, run_id=RUN, login="ines")
-        with pytest.raises(Refused, match="yourself"):
-            leave(session, instructor, member, at=NOW, by=instructor.caller.id)
+        with pytest.raises(RequestRefused, match="yourself"):
+            end_enrolment(session, instructor, member, at=NOW, by=instructor.caller.id)
 
 
 def test_a_service_enrols_students_and_leaves_staff_alone(
-    database: Database, instructor: Place
+    database: Database, instructor: Membership
 ) -> None:
     caller = Caller("tok_1", frozenset({Scope.ROSTER}), run_id=RUN)
-    service = Place(caller, instructor.run, Role.INSTRUCTOR, None)
+    service = Membership(caller, instructor.run, Role.INSTRUCTOR, None)
     text = "login,name,role\nada,Ada,instructor\nines,Ines,student\nbob,Bob,\n"
 
     assert faults_of(database, service, text) == [
@@ -290,18 +295,20 @@ def test_a_service_enrols_students_and_leaves_staff_alone(
     bring(database, service, "login,name\nines,Ines\nbob,Bob\n")
     with database.write() as session:
         member = get_member(session, run_id=RUN, login="ines")
-        with pytest.raises(Refused, match="students only"):
-            leave(session, service, member, at=NOW, by=caller.id)
+        with pytest.raises(RequestRefused, match="students only"):
+            end_enrolment(session, service, member, at=NOW, by=caller.id)
     assert members(database)["bob"].enrolment.role is Role.STUDENT
 
 
-def test_nobody_is_sent_away_from_another_course(database: Database, instructor: Place) -> None:
+def test_nobody_is_sent_away_from_another_course(
+    database: Database, instructor: Membership
+) -> None:
     with database.write() as session:
         add_run(session, OTHER)
         add_member(session, "ada", Role.STUDENT, OTHER)
         member = get_member(session, run_id=OTHER, login="ada")
         with pytest.raises(NotFound):
-            leave(session, instructor, member, at=NOW, by="x")
+            end_enrolment(session, instructor, member, at=NOW, by="x")
 
 
 def test_enrolling_again_changes_the_role(database: Database, run: RunLine) -> None:
@@ -311,6 +318,6 @@ def test_enrolling_again_changes_the_role(database: Database, run: RunLine) -> N
         change = enrol(session, run, person, role=Role.ASSISTANT, at=NOW, by="operator")
         place = place_of(session, "ada")
 
-    assert change.kind is Kind.CHANGED
+    assert change.kind is RosterChangeKind.CHANGED
     assert place.enrolment is not None
     assert (place.role, place.enrolment.section) == (Role.ASSISTANT, "B")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from grader.store.queries.claims import find_claim
+from grader.store.queries.decisions import find_claim
 from tests.browser.conftest import Site
 from tests.service import EXPLORATION
 

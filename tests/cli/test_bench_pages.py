@@ -5,31 +5,31 @@ from __future__ import annotations
 import pytest
 
 from bench.engine import measure_pages
-from bench.pages import GRADES, ORDERS, Hall, fill_hall
-from bench.recording import run_again
+from bench.pages import GRADES, ORDERS, BenchService, fill_bench_service
+from bench.statements import run_statements
 from grader.store.database import Database
-from grader.web.pages.gradebook.dashboard import PAGE
+from grader.web.pages.gradebook.dashboard import PAGE_SIZE
 
 QUESTIONS = 5
 
 
 @pytest.fixture
-def hall(sqlite_database: Database) -> Hall:
-    return fill_hall(sqlite_database, students=150, questions=QUESTIONS)
+def hall(sqlite_database: Database) -> BenchService:
+    return fill_bench_service(sqlite_database, students=150, questions=QUESTIONS)
 
 
 @pytest.mark.parametrize("query", ORDERS.values(), ids=ORDERS)
-def test_a_page_reads_what_it_shows_and_little_more(hall: Hall, query: str) -> None:
+def test_a_page_reads_what_it_shows_and_little_more(hall: BenchService, query: str) -> None:
     page = hall.get(GRADES + query)
 
-    assert page.count('<tr><th scope="row"><a ') == PAGE
-    read = run_again(hall.database, hall.statements(GRADES + query))
+    assert page.count('<tr><th scope="row"><a ') == PAGE_SIZE
+    read = run_statements(hall.database, hall.statements(GRADES + query))
     # Who asks and for what, the sections, and the steps and quartiles of the histogram.
-    assert read <= (PAGE + 1) * (QUESTIONS + 1) + 40
+    assert read <= (PAGE_SIZE + 1) * (QUESTIONS + 1) + 40
 
 
 @pytest.mark.parametrize("query", ORDERS.values(), ids=ORDERS)
-def test_no_plan_reads_or_sorts_a_whole_table(hall: Hall, query: str) -> None:
+def test_no_plan_reads_or_sorts_a_whole_table(hall: BenchService, query: str) -> None:
     plans = hall.plans(GRADES + query)
 
     steps = [step for plan in plans.values() for step in plan]

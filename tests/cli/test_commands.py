@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from grader.cli.program import COMMANDS, load_command
+from grader.cli.main import COMMANDS, load_command
 from tests.cli.running import NOISY, STRETCHED, UNDERSTANDING, data_of, grade_inline, run
 from tests.support import shipped
 

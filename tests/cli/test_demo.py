@@ -12,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from grader.accounts.callers import recognise_token
+from grader.accounts.callers import check_token
 from grader.accounts.sign_in import sign_in_by_link
-from grader.cli.demo_course import tell_demo
+from grader.cli.demo_course import prepare_demo
 from grader.cli.server import open_service
-from grader.demo.answers import make_pool, points_of
-from grader.demo.behaviour import Try, make_student
+from grader.demo.answers import compute_points, make_pool
+from grader.demo.behaviour import PlannedAnswer, make_student
 from grader.demo.fill import SEED, fill, plan
-from grader.demo.people import NAMES, login_of, make_roster
-from grader.demo.schedule import last_midnight, make_terms
-from grader.demo.texts import WRITTEN, Quality, quality_of
+from grader.demo.people import NAMES, make_login, make_roster
+from grader.demo.schedule import compute_midnight, make_schedule
+from grader.demo.texts import EXPLANATIONS, Quality, find_quality
 from grader.domain.roles import ALL_SCOPES, STUDENT_SCOPES, Role
 from grader.grading.audit.verify import verify
-from grader.grading.context import Desk
+from grader.grading.context import GradingContext
 from grader.grading.grades.export import to_csv
 from grader.grading.grades.gradebook import load_gradebook
 from grader.grading.signing import SigningKey
@@ -32,9 +32,9 @@ from grader.reading.fields import TextField
 from grader.settings import Settings
 from grader.store.database import Database, open_database
 from grader.store.queries.attempts import list_judged_of_question
+from grader.store.queries.audit import add_signing_key
 from grader.store.queries.courses import list_members, list_runs
 from grader.store.queries.publications import list_in_force
-from grader.store.queries.signing_keys import add_signing_key
 from grader.web.service import Service
 from tests.databases import fresh_url
 from tests.docs.service_pages import read_exports
@@ -48,15 +48,15 @@ LATE, LAB, NEWEST = (
 )
 
 
-def plan_at(now: datetime) -> list[Try]:
-    students = [make_student(login_of(number), seed=SEED) for number in range(len(NAMES))]
-    terms = make_terms(shipped(), today=last_midnight(now))
+def plan_at(now: datetime) -> list[PlannedAnswer]:
+    students = [make_student(make_login(number), seed=SEED) for number in range(len(NAMES))]
+    terms = make_schedule(shipped(), today=compute_midnight(now))
     tries, _ = plan(students, terms, shipped())
     return tries
 
 
 @pytest.fixture(scope="module")
-def tries() -> list[Try]:
+def tries() -> list[PlannedAnswer]:
     return plan_at(NOW)
 
 
@@ -73,22 +73,24 @@ def test_the_class_is_large_and_everybody_has_another_name() -> None:
 
 
 def test_there_are_enough_attempts_to_look_at_and_not_too_many_to_wait_for(
-    tries: list[Try],
+    tries: list[PlannedAnswer],
 ) -> None:
     assert 1500 <= len(tries) <= 2500
     assert len({each.rubric.id for each in tries}) == 24, "all but the lab are tried"
 
 
-def test_everything_was_done_before_today(tries: list[Try]) -> None:
-    assert max(each.received_at for each in tries) <= last_midnight(NOW) <= NOW
+def test_everything_was_done_before_today(tries: list[PlannedAnswer]) -> None:
+    assert max(each.received_at for each in tries) <= compute_midnight(NOW) <= NOW
 
 
 @pytest.mark.parametrize("hours", [-14, -6, 8])
-def test_the_hour_at_which_the_demo_is_made_changes_nothing(tries: list[Try], hours: int) -> None:
+def test_the_hour_at_which_the_demo_is_made_changes_nothing(
+    tries: list[PlannedAnswer], hours: int
+) -> None:
     assert plan_at(NOW + timedelta(hours=hours)) == tries
 
 
-def test_a_day_later_everything_is_a_day_later(tries: list[Try]) -> None:
+def test_a_day_later_everything_is_a_day_later(tries: list[PlannedAnswer]) -> None:
     later = plan_at(NOW + timedelta(days=1))
 
     assert [each.received_at - timedelta(days=1) for each in later] == [
@@ -97,7 +99,7 @@ def test_a_day_later_everything_is_a_day_later(tries: list[Try]) -> None:
 
 
 def test_one_assignment_is_past_due_and_still_taken_and_the_others_are_open() -> None:
-    late, lab, newest = make_terms(shipped(), today=last_midnight(NOW))
+    late, lab, newest = make_schedule(shipped(), today=compute_midnight(NOW))
 
     assert [each.assignment.form.id for each in (late, lab, newest)] == [LATE, LAB, NEWEST]
     assert late.due_at < NOW < late.due_at + timedelta(days=late.assignment.form.late.days)
@@ -105,14 +107,16 @@ def test_one_assignment_is_past_due_and_still_taken_and_the_others_are_open() ->
     assert NOW + timedelta(days=13) < newest.due_at
 
 
-def test_some_are_late(tries: list[Try]) -> None:
-    due_at = make_terms(shipped(), today=last_midnight(NOW))[0].due_at
+def test_some_are_late(tries: list[PlannedAnswer]) -> None:
+    due_at = make_schedule(shipped(), today=compute_midnight(NOW))[0].due_at
     late = [each for each in tries if each.rubric.assignment == LATE and each.received_at > due_at]
 
     assert 20 <= len(late) <= 150
 
 
-def test_some_solve_a_question_at_once_some_later_and_some_never(tries: list[Try]) -> None:
+def test_some_solve_a_question_at_once_some_later_and_some_never(
+    tries: list[PlannedAnswer],
+) -> None:
     pools = {rubric.id: make_pool(rubric) for rubric in shipped().rubrics()}
     of_one: dict[tuple[str, str], list[bool]] = {}
     for each in tries:
@@ -127,18 +131,18 @@ def test_some_solve_a_question_at_once_some_later_and_some_never(tries: list[Try
     )
 
 
-def test_nobody_gets_worse_by_trying(tries: list[Try]) -> None:
+def test_nobody_gets_worse_by_trying(tries: list[PlannedAnswer]) -> None:
     points: dict[tuple[str, str], list[Decimal]] = {}
     for each in tries:
-        points.setdefault((each.login, each.rubric.id), []).append(points_of(each.example))
+        points.setdefault((each.login, each.rubric.id), []).append(compute_points(each.example))
 
     assert all(each == sorted(each) for each in points.values())
 
 
 def test_answers_come_as_formulas_as_numbers_and_as_text_of_every_quality(
-    tries: list[Try],
+    tries: list[PlannedAnswer],
 ) -> None:
-    written = Counter(quality_of(text) for each in tries for text in each.texts.values())
+    written = Counter(find_quality(text) for each in tries for text in each.texts.values())
 
     assert sum(bool(each.example.numbers) for each in tries) >= 200
     assert sum(bool(each.example.answer) for each in tries) >= 500
@@ -153,26 +157,28 @@ def test_there_are_sentences_for_every_question_that_asks_for_some() -> None:
         if isinstance(each, TextField)
     }
 
-    assert asked == set(WRITTEN)
+    assert asked == set(EXPLANATIONS)
 
 
-@pytest.mark.parametrize("title", WRITTEN)
+@pytest.mark.parametrize("title", EXPLANATIONS)
 def test_the_quality_of_a_sentence_is_told_from_the_sentence(title: str) -> None:
     for quality in Quality:
-        assert all(quality_of(f"Well, {text}") is quality for text in WRITTEN[title][quality])
+        assert all(
+            find_quality(f"Well, {text}") is quality for text in EXPLANATIONS[title][quality]
+        )
 
 
 # Adding it
 
 
-def make_desk(database: Database) -> Desk:
+def make_desk(database: Database) -> GradingContext:
     key = SigningKey.generate()
     with database.write() as session:
         add_signing_key(session, key_id=key.id, private=key.to_bytes(), at=NOW)
-    return Desk(key)
+    return GradingContext(key)
 
 
-def add(database: Database, desk: Desk, *, students: int) -> list[tuple[int, int]]:
+def add(database: Database, desk: GradingContext, *, students: int) -> list[tuple[int, int]]:
     told: list[tuple[int, int]] = []
     with database.write() as session:
         fill(
@@ -183,7 +189,7 @@ def add(database: Database, desk: Desk, *, students: int) -> list[tuple[int, int
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Database, Desk]]:
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Database, GradingContext]]:
     """A demo with four students besides Ada."""
     with (
         fresh_url("sqlite", tmp_path_factory.mktemp("small")) as url,
@@ -206,7 +212,7 @@ def test_a_demo_passes_the_audit_of_the_store(database: Database) -> None:
     assert told[-1][0] == told[-1][1] > 20
 
 
-def test_a_demo_is_added_once(small: tuple[Database, Desk]) -> None:
+def test_a_demo_is_added_once(small: tuple[Database, GradingContext]) -> None:
     database, desk = small
 
     assert add(database, desk, students=4) == []
@@ -216,7 +222,7 @@ def test_a_demo_is_added_once(small: tuple[Database, Desk]) -> None:
 
 
 def test_two_demos_differ_in_their_numbers_and_not_in_their_grades(
-    small: tuple[Database, Desk], sqlite_database: Database
+    small: tuple[Database, GradingContext], sqlite_database: Database
 ) -> None:
     desk = make_desk(sqlite_database)
     add(sqlite_database, desk, students=4)
@@ -224,7 +230,7 @@ def test_two_demos_differ_in_their_numbers_and_not_in_their_grades(
     assert grades_of(sqlite_database, desk) == grades_of(*small)
 
 
-def grades_of(database: Database, desk: Desk) -> list[str]:
+def grades_of(database: Database, desk: GradingContext) -> list[str]:
     with database.read() as session:
         return [
             to_csv(load_gradebook(session, desk, run_id="demo", assignment=assignment))
@@ -232,7 +238,7 @@ def grades_of(database: Database, desk: Desk) -> list[str]:
         ]
 
 
-def test_ada_has_sent_nothing_so_that_she_can_begin(small: tuple[Database, Desk]) -> None:
+def test_ada_has_sent_nothing_so_that_she_can_begin(small: tuple[Database, GradingContext]) -> None:
     database, desk = small
 
     with database.read() as session:
@@ -241,7 +247,7 @@ def test_ada_has_sent_nothing_so_that_she_can_begin(small: tuple[Database, Desk]
             assert [row.grades for row in book.rows if row.member.login == "ada"] == [{}]
 
 
-def test_what_is_sent_is_stored_when_it_arrived(small: tuple[Database, Desk]) -> None:
+def test_what_is_sent_is_stored_when_it_arrived(small: tuple[Database, GradingContext]) -> None:
     with small[0].read() as session:
         judged = list_judged_of_question(session, run_id="demo", assignment=LATE, question="a-ii")
 
@@ -269,7 +275,7 @@ def opened(folder: Path) -> Iterator[tuple[Service, Settings]]:
 def told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[tuple[Service, Path, str]]:
     """A service with a demo without students, its file of exports, and what it printed."""
     with opened(tmp_path / "data") as (service, settings):
-        tell_demo(service, settings, students=0)
+        prepare_demo(service, settings, students=0)
         yield service, settings.data_folder / "demo.env", capsys.readouterr().out
 
 
@@ -291,8 +297,8 @@ def test_the_tokens_let_a_student_answer_and_an_instructor_do_everything(
     exports = read_exports(file)
 
     with service.database.read() as session:
-        ada = recognise_token(session, exports["KEYSET_STUDENT"], at=service.clock())
-        grace = recognise_token(session, exports["KEYSET_INSTRUCTOR"], at=service.clock())
+        ada = check_token(session, exports["KEYSET_STUDENT"], at=service.clock())
+        grace = check_token(session, exports["KEYSET_INSTRUCTOR"], at=service.clock())
     assert ada.person is not None
     assert grace.person is not None
     assert (ada.person.login, ada.scopes) == ("ada", STUDENT_SCOPES)
@@ -321,14 +327,14 @@ def test_a_second_start_adds_nothing_and_makes_new_ways_in(
 ) -> None:
     service, file, _ = told
     before = read_exports(file)
-    tell_demo(service, Settings(data_folder=file.parent), students=0)
+    prepare_demo(service, Settings(data_folder=file.parent), students=0)
     after = read_exports(file)
 
     assert "Adding" not in capsys.readouterr().out
     assert before["KEYSET_STUDENT"] != after["KEYSET_STUDENT"]
     with service.database.read() as session:
         for exports in (before, after):
-            recognise_token(session, exports["KEYSET_STUDENT"], at=service.clock())
+            check_token(session, exports["KEYSET_STUDENT"], at=service.clock())
 
 
 def test_a_folder_that_cannot_be_written_to_is_no_reason_not_to_start(
@@ -336,7 +342,7 @@ def test_a_folder_that_cannot_be_written_to_is_no_reason_not_to_start(
 ) -> None:
     service, _, _ = told
     (tmp_path / "file").write_text("in the way")
-    tell_demo(service, Settings(data_folder=tmp_path / "file"), students=0)
+    prepare_demo(service, Settings(data_folder=tmp_path / "file"), students=0)
     printed = capsys.readouterr().out
 
     assert "export KEYSET_STUDENT=keyset_" in printed

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from grader.cli.render.text_plots import draw_text
-from grader.drawing.plot_text import View, show_number, show_share, summarise
-from grader.drawing.svg import SHEET, draw_svg
+from grader.drawing.plot_text import PlaneView, describe_picture, format_number, format_share
+from grader.drawing.svg import SHEET_WIDTH, draw_svg
 from grader.feedback.plots import HeatMap, OutputPlane, Picture, WeightBars
 
 BARS = WeightBars(
@@ -106,8 +106,8 @@ def words(root: ElementTree.Element) -> list[str]:
 
 @pytest.mark.parametrize("picture", [*PICTURES, *DEGENERATE])
 def test_every_picture_can_be_drawn(picture: Picture) -> None:
-    assert summarise(picture) in " ".join(draw_text(picture).plain.split())
-    assert summarise(picture) in " ".join(words(parse(picture)))
+    assert describe_picture(picture) in " ".join(draw_text(picture).plain.split())
+    assert describe_picture(picture) in " ".join(words(parse(picture)))
 
 
 @given(
@@ -117,15 +117,15 @@ def test_every_picture_can_be_drawn(picture: Picture) -> None:
 def test_every_output_is_counted_in_its_place_or_shown_by_an_arrow(
     points: list[tuple[float, float]], bins: int
 ) -> None:
-    view = View.of(points)
+    view = PlaneView.of(points)
     strays = [each for each in points if view.arrow(each) is not None]
 
     assert sum(view.histogram(points, bins)) + len(strays) == len(points)
-    assert ("Too far away" in summarise(plane(*points))) == bool(strays)
+    assert ("Too far away" in describe_picture(plane(*points))) == bool(strays)
 
 
 def test_the_summary_tells_the_middle_from_the_two_ends() -> None:
-    summary = summarise(plane((0.5, 0.05), (0.5, 0.3), (0.2, 0.0), (0.8, 0.0)))
+    summary = describe_picture(plane((0.5, 0.05), (0.5, 0.3), (0.2, 0.0), (0.8, 0.0)))
 
     assert summary == (
         "Of 4 outputs, 25 % are within 0.1 of the middle, 25 % elsewhere and nearer to v_a, "
@@ -134,29 +134,29 @@ def test_the_summary_tells_the_middle_from_the_two_ends() -> None:
 
 
 def test_outputs_far_away_are_said_to_be_so() -> None:
-    assert "Too far away to be drawn: 4 % (see the arrows" in summarise(FAR)
-    assert "the farthest is 50 from the middle" in summarise(FAR)
+    assert "Too far away to be drawn: 4 % (see the arrows" in describe_picture(FAR)
+    assert "the farthest is 50 from the middle" in describe_picture(FAR)
     assert {"◀", "▶", "▲"} <= set(draw_text(FAR).plain)
     assert {"◀ 1", "▶ 2", "▲ 1"} <= set(words(parse(FAR)))
 
 
 def test_a_few_strays_do_not_shrink_the_picture() -> None:
-    assert View.of(FAR.points) == View.of(BIMODAL.points)
+    assert PlaneView.of(FAR.points) == PlaneView.of(BIMODAL.points)
 
 
 def test_the_largest_difference_is_stated_with_its_place() -> None:
     came, should = SMALL.matrices[0][2][2], SMALL.matrices[1][2][2]
 
-    assert summarise(SMALL) == (
+    assert describe_picture(SMALL) == (
         "Largest difference: 5 at row 2, column 2 "
-        f"(what comes out: {show_number(came)}; what should: {show_number(should)})."
+        f"(what comes out: {format_number(came)}; what should: {format_number(should)})."
     )
-    assert "at entry 2 " in summarise(VECTOR)
-    assert summarise(compare(np.eye(2), np.eye(2))) == "No entry differs."
+    assert "at entry 2 " in describe_picture(VECTOR)
+    assert describe_picture(compare(np.eye(2), np.eye(2))) == "No entry differs."
 
 
 def test_the_named_keys_are_summed_up_apart_from_the_others() -> None:
-    assert summarise(BARS) == (
+    assert describe_picture(BARS) == (
         "Median weights: key 1 = a: 0.476; key 3 = b: 0.413; "
         "the largest of the others, key 2: 0.061."
     )
@@ -167,14 +167,14 @@ def test_the_named_keys_are_summed_up_apart_from_the_others() -> None:
     [(0, "0 %"), (1, "under 1 %"), (500, "50 %"), (999, "over 99 %"), (1000, "100 %")],
 )
 def test_a_share_is_none_or_all_only_where_it_is_so_exactly(part: int, text: str) -> None:
-    assert show_share(part, 1000) == text
+    assert format_share(part, 1000) == text
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(-0.0, "0"), (0.12345, "0.123"), (3.2e-5, "3.2e-5"), (-4e16, "-4e16")]
 )
 def test_numbers_are_short(value: float, text: str) -> None:
-    assert show_number(value) == text
+    assert format_number(value) == text
 
 
 # Text
@@ -240,7 +240,7 @@ def test_outputs_aside_of_the_line_are_drawn_above_it() -> None:
 def test_small_matrices_are_numbers_and_large_ones_shades_with_a_legend() -> None:
     small, large = draw_text(SMALL).plain, draw_text(LARGE).plain
 
-    assert all(show_number(entry) in small for row in SMALL.matrices[0] for entry in row)
+    assert all(format_number(entry) in small for row in SMALL.matrices[0] for entry in row)
     assert "░ ▒ ▓ █ up to" not in small
     assert "░ ▒ ▓ █ up to" in large
 
@@ -282,7 +282,7 @@ def test_every_picture_is_one_image_with_a_name_and_a_description(picture: Pictu
 
     assert root.get("role") == "img"
     assert tags(root)[1:4] == ["title", "desc", "style"]
-    assert summarise(picture) in (root[1].text or "")
+    assert describe_picture(picture) in (root[1].text or "")
 
 
 def test_hostile_labels_are_text_and_nothing_else() -> None:
@@ -327,7 +327,7 @@ def test_nothing_is_drawn_outside_the_sheet(picture: Picture) -> None:
         for each in group.findall("{http://www.w3.org/2000/svg}rect"):
             left, width = float(each.get("x", "nan")), float(each.get("width", "nan"))
             assert left >= 0
-            assert left + width <= SHEET - 64
+            assert left + width <= SHEET_WIDTH - 64
 
 
 def test_each_weight_and_each_entry_of_a_small_matrix_has_its_number() -> None:

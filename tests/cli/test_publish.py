@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.rubric.catalog import shipped_folder
+from grader.rubric.catalog import get_shipped_folder
 from tests.cli.running import data_of, run
 from tests.cli.serviced import succeed, told
 
@@ -19,7 +19,7 @@ def tiny(folder: Path) -> Path:
 
 def make_assignment(path: Path, *lines: str, broken: bool = False) -> Path:
     path.mkdir(parents=True)
-    text = (shipped_folder() / "single-head-attention" / "1a.yaml").read_text("utf-8")
+    text = (get_shipped_folder() / "single-head-attention" / "1a.yaml").read_text("utf-8")
     if broken:
         assert "earns: 0" in text
         text = text.replace("earns: 0", "earns: 1", 1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from grader.grading.receipts.bundle import MOST_BYTES, Bundle, write_bundle
+from grader.grading.receipts.bundle import MAX_BYTES, Bundle, write_bundle
 from grader.grading.signing import SigningKey
 from tests.cli.running import data_of, run
 from tests.grading.bundling import KEY, NOISY, PREDICTIONS, STRETCHED, bundle_of
@@ -101,7 +101,7 @@ def test_a_grade_given_offline_can_be_replayed(tmp_path: Path, uses: Any) -> Non
         pytest.param(b"", "no valid JSON", id="empty"),
         pytest.param(b"\x00\xff", "no valid JSON", id="no text"),
         pytest.param(b"{}", "format is missing", id="something else"),
-        pytest.param(b" " * (MOST_BYTES + 1), "larger than 8 MiB", id="too large"),
+        pytest.param(b" " * (MAX_BYTES + 1), "larger than 8 MiB", id="too large"),
     ],
 )
 def test_what_is_no_bundle_ends_with_two_and_a_sentence(raw: bytes, said: str) -> None:

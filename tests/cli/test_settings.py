@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.cli.database import hide_password
+from grader.cli.database import remove_password
 from grader.settings import Settings
 from tests.cli.running import run
 from tests.cli.serviced import succeed, told
@@ -41,5 +41,5 @@ def test_a_password_is_never_shown(
 ) -> None:
     monkeypatch.setenv("GRADER_DATABASE_URL", address)
 
-    assert hide_password(address) == shown
+    assert remove_password(address) == shown
     assert "secret" not in run("settings").stdout + run("settings", "--json").stdout

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.cli.render.arrays import MOST_ROWS, draw_array
-from grader.cli.render.tex import soften, soften_markdown
+from grader.cli.render.arrays import MAX_ROWS, format_array
+from grader.cli.render.tex import render_tex, render_tex_in_markdown
 
 
 @pytest.mark.parametrize(
@@ -25,15 +25,15 @@ from grader.cli.render.tex import soften, soften_markdown
     ],
 )
 def test_tex_becomes_readable(tex: str, shown: str) -> None:
-    assert soften(tex) == shown
+    assert render_tex(tex) == shown
 
 
 def test_mathematics_is_not_taken_for_markdown() -> None:
-    assert soften_markdown("*so* $a * b * c_i$") == r"*so* a \* b \* c\_i"
+    assert render_tex_in_markdown("*so* $a * b * c_i$") == r"*so* a \* b \* c\_i"
 
 
 def test_a_wide_matrix_leaves_out_columns_in_the_middle() -> None:
-    lines = draw_array(np.arange(40.0).reshape(2, 20), width=60, names={1: "mu_a"})
+    lines = format_array(np.arange(40.0).reshape(2, 20), width=60, names={1: "mu_a"})
 
     assert all(len(line) <= 60 and "…" in line for line in lines)
     assert lines[1].startswith("1 = mu_a ")
@@ -41,9 +41,9 @@ def test_a_wide_matrix_leaves_out_columns_in_the_middle() -> None:
 
 
 def test_a_long_matrix_keeps_its_named_rows() -> None:
-    lines = draw_array(np.ones((500, 2)), width=80, names={250: "k_j"})
+    lines = format_array(np.ones((500, 2)), width=80, names={250: "k_j"})
 
-    assert len(lines) <= MOST_ROWS
+    assert len(lines) <= MAX_ROWS
     assert any(line.startswith("250 = k_j") for line in lines)
     assert lines[-1].startswith("499 ")
 
@@ -52,8 +52,8 @@ def test_a_long_matrix_keeps_its_named_rows() -> None:
     ("value", "shown"), [(0.0, "0.000"), (1e-9, "1.00e-09"), (3e7, "3.00e+07"), (-1.5, "-1.500")]
 )
 def test_numbers_of_any_size_can_be_told_apart(value: float, shown: str) -> None:
-    assert draw_array(np.full(3, value), width=80, names={})[0].split() == [shown] * 3
+    assert format_array(np.full(3, value), width=80, names={})[0].split() == [shown] * 3
 
 
 def test_an_empty_vector_is_no_error() -> None:
-    assert draw_array(np.zeros(0), width=80, names={}) == [" "]
+    assert format_array(np.zeros(0), width=80, names={}) == [" "]

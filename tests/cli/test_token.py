@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.accounts.callers import recognise_token
+from grader.accounts.callers import check_token
 from grader.domain.roles import STUDENT_SCOPES, Scope
 from grader.errors import NotSignedIn
 from tests.cli.running import run
@@ -19,7 +19,7 @@ def test_a_personal_token_is_printed_alone_and_works(folder: Path, course: str) 
 
     assert result.stderr == ""
     with reading(folder) as session:
-        caller = recognise_token(session, result.stdout.strip(), at=datetime.now(UTC))
+        caller = check_token(session, result.stdout.strip(), at=datetime.now(UTC))
     assert caller.person is not None
     assert (caller.person.login, caller.scopes) == ("ada", STUDENT_SCOPES)
 
@@ -30,7 +30,7 @@ def test_a_service_token_has_the_scopes_it_was_given(folder: Path, course: str) 
         "--scope", "grades:read", "--scope", "course:read", "--days", "9",
     )  # fmt: skip
     with reading(folder) as session:
-        caller = recognise_token(session, made["token"], at=datetime.now(UTC))
+        caller = check_token(session, made["token"], at=datetime.now(UTC))
 
     assert caller.person is None
     assert caller.run_id == course
@@ -51,7 +51,7 @@ def test_a_token_that_is_revoked_works_no_longer(
     assert told("token", "list") == []
     assert [each["id"] for each in told("token", "list", "--all")] == [listed["id"]]
     with reading(folder) as session, pytest.raises(NotSignedIn):
-        recognise_token(session, secret, at=datetime.now(UTC))
+        check_token(session, secret, at=datetime.now(UTC))
 
 
 @pytest.mark.parametrize(

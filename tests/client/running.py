@@ -16,14 +16,14 @@ import uvicorn
 
 from grader.accounts.courses import make_run
 from grader.accounts.tokens import make_personal_token
-from grader.cli.database import now
-from grader.cli.server import caps_of, open_service
+from grader.cli.database import read_clock
+from grader.cli.server import make_body_limits, open_service
 from grader.client import Client
 from grader.domain.roles import STUDENT_SCOPES, Role
 from grader.grading.publishing.publish import publish
 from grader.settings import Settings
 from grader.store.database import Session
-from grader.store.ids import new_id
+from grader.store.ids import make_id
 from grader.store.queries.courses import EnrolmentLine, add_enrolments
 from grader.store.queries.people import add_person
 from grader.web.app import make_app
@@ -50,9 +50,9 @@ class Running:
         """A new student of the course, by a token."""
 
         def add(session: Session) -> str:
-            at = now()
-            person = add_person(session, login=new_id("ada"), name="Ada", email=None, at=at)
-            enrolment = EnrolmentLine(new_id("enr"), COURSE, person.id, Role.STUDENT, section="")
+            at = read_clock()
+            person = add_person(session, login=make_id("ada"), name="Ada", email=None, at=at)
+            enrolment = EnrolmentLine(make_id("enr"), COURSE, person.id, Role.STUDENT, section="")
             add_enrolments(session, [enrolment], at=at)
             token = make_personal_token(
                 session, person, label="notebook", scopes=STUDENT_SCOPES, days=1, at=at, by="test"
@@ -81,7 +81,7 @@ def run_service(folder: Path, **settings: Any) -> Iterator[Running]:
         _publish(session, service)
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
-        make_app(service, caps_of(chosen)),
+        make_app(service, make_body_limits(chosen)),
         http=DeadlineProtocol,
         ws="none",
         log_config=None,
@@ -101,7 +101,7 @@ def run_service(folder: Path, **settings: Any) -> Iterator[Running]:
 
 
 def _publish(session: Session, service: Service) -> None:
-    at = now()
+    at = read_clock()
     run = make_run(
         session, course_id="attention", run_id=COURSE, title="Attention", time_zone="UTC", at=at,
         by="test",

@@ -13,23 +13,23 @@ import pytest
 from _pytest.mark import ParameterSet
 from numpy.typing import NDArray
 
-from grader.domain.shapes import Kind, Shape, of_axes
-from grader.engine.functions import AUTHOR
+from grader.domain.shapes import Kind, Shape, make_shape
+from grader.engine.functions import RUBRIC_FUNCTIONS
 from grader.engine.judge.judge import Judge
 from grader.engine.random.streams import DEVELOPMENT_KEYS
 from grader.engine.random.variants import Variant, stack_variants
-from grader.engine.sample.observe import observe, set_up
+from grader.engine.sample.observe import build_environment, observe
 from grader.errors import AnswerRefused
 from grader.formula.eval.evaluate import Environment, evaluate_finite
-from grader.formula.eval.functions import CORE
+from grader.formula.eval.functions import CORE_FUNCTIONS
 from grader.formula.formula import MAX_LENGTH, read_formula, read_tree
 from grader.formula.syntax.lexer import MAX_NESTING, MAX_TOKENS
 from grader.formula.typed.tree import Node
 from grader.reading.answer import read_answer
 from grader.reading.fields import ArrayField
-from grader.reading.formulas import LADDER
-from grader.reading.paste import looks_like_numbers, read_pasted
-from grader.rubric.catalog import Rubric, load_rubric_text
+from grader.reading.formulas import LARGE_VALUES
+from grader.reading.paste import is_pasted_array, read_pasted
+from grader.rubric.catalog import Rubric, read_rubric
 from tests.docs.pages import ROOT, Table, code, read_blocks, read_tables
 
 PAGE = ROOT / "docs" / "reference" / "formulas.md"
@@ -52,7 +52,7 @@ def rows(tables: list[Table]) -> list[ParameterSet]:
 @cache
 def rubric() -> Rubric:
     (text,) = (block.text for block in read_blocks(TEXT) if block.language == "yaml")
-    return load_rubric_text(text, path=Path("formulas.yaml"), assignment="page", earlier={})
+    return read_rubric(text, path=Path("formulas.yaml"), assignment="page", earlier={})
 
 
 @cache
@@ -101,7 +101,7 @@ def on_key_sets(node: Node) -> NDArray[Any]:
     """A value for the query 40 mu_a on the key sets of one student."""
     variant = variants()[0]
     query = evaluate_finite(read("40 mu_a"), stack_variants([variant]))
-    environment = set_up([variant], {"q": query[:, 0]})
+    environment = build_environment([variant], {"q": query[:, 0]})
     source = judge().ground.source(0, 500)
     (values,) = observe(rubric().question, environment, [node], source).values
     return values
@@ -117,7 +117,7 @@ def test_a_formula_is_read_as_the_page_says(row: dict[str, str]) -> None:
     formula = read_formula(code(row["formula"]), field().scope, named="q")
     other = read(code(row["the same as"]))
     drawn = stack_variants(variants())
-    large = {name: np.full((1, 1), LADDER[0]) for name in formula.large}
+    large = {name: np.full((1, 1), LARGE_VALUES[0]) for name in formula.large}
 
     assert described(formula.shape) == stated(row["gives"])
     assert other.shape == formula.shape
@@ -149,9 +149,9 @@ def test_a_formula_is_refused_as_the_page_says(row: dict[str, str]) -> None:
 @pytest.mark.parametrize("row", rows(NUMBER_TABLES))
 def test_pasted_numbers_are_read_as_the_page_says(row: dict[str, str]) -> None:
     expected = np.array(json.loads(code(row["give"])), dtype=float)
-    pasted = read_pasted(code(row["numbers"]), field="q", shape=of_axes(expected.shape))
+    pasted = read_pasted(code(row["numbers"]), field="q", shape=make_shape(expected.shape))
 
-    assert looks_like_numbers(code(row["numbers"]))
+    assert is_pasted_array(code(row["numbers"]))
     assert pasted.format.value == row["read as"]
     assert_same(pasted.values, expected)
 
@@ -162,13 +162,15 @@ def test_every_function_has_a_row() -> None:
         code(row["formula"]) for table in AUTHOR_TABLES for row in table.rows
     )
 
-    assert CORE.keys() <= set(re.findall(r"[a-z]+(?=\()", shown))
-    assert AUTHOR.keys() - CORE.keys() <= set(re.findall(r"[a-z_]+(?=\()", shown_to_authors))
+    assert CORE_FUNCTIONS.keys() <= set(re.findall(r"[a-z]+(?=\()", shown))
+    assert RUBRIC_FUNCTIONS.keys() - CORE_FUNCTIONS.keys() <= set(
+        re.findall(r"[a-z_]+(?=\()", shown_to_authors)
+    )
 
 
 def test_the_limits_and_the_ladder_are_those_of_the_code() -> None:
     prose = " ".join(TEXT.split())
-    ladder = [f"{size:,.0f}".replace(",", " ") for size in LADDER]
+    ladder = [f"{size:,.0f}".replace(",", " ") for size in LARGE_VALUES]
 
     assert f"{', '.join(ladder[:-1])} and {ladder[-1]}" in prose
     assert f"{MAX_LENGTH:,}".replace(",", " ") + " characters" in prose

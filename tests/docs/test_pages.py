@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.rubric.catalog import load_catalog, shipped_folder
+from grader.rubric.catalog import get_shipped_folder, load_catalog
 from tests.docs.pages import (
     ROOT,
     CommandStep,
@@ -137,7 +137,7 @@ def test_the_readme_is_short_and_says_how_to_begin_and_how_to_test() -> None:
 
 
 def test_the_readme_counts_the_shipped_questions() -> None:
-    catalog = load_catalog(shipped_folder())
+    catalog = load_catalog(get_shipped_folder())
 
     assert f"{len(list(catalog.rubrics()))} questions" in read(README)
     assert len(catalog.assignments) == 3

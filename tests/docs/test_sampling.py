@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from grader.domain.verdicts import Verdict
-from grader.engine.confidence import wilson
+from grader.engine.confidence import compute_wilson_interval
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge
 from grader.engine.random.streams import DEVELOPMENT_KEYS
@@ -16,7 +16,7 @@ from grader.engine.random.variants import Variant, stack_variants
 from grader.formula.eval.evaluate import evaluate_finite
 from grader.formula.formula import read_tree
 from grader.reading.answer import read_answer
-from grader.rubric.catalog import Catalog, Rubric, load_catalog, load_rubric_text, shipped_folder
+from grader.rubric.catalog import Catalog, Rubric, get_shipped_folder, load_catalog, read_rubric
 from tests.docs.pages import ROOT, Table, code, read_tables
 
 PAGE = ROOT / "docs" / "explanation" / "how-sampling-decides.md"
@@ -38,7 +38,7 @@ def table(heading: str) -> Table:
 
 @cache
 def catalog() -> Catalog:
-    return load_catalog(shipped_folder())
+    return load_catalog(get_shipped_folder())
 
 
 def percent(share: float, digits: int) -> str:
@@ -63,11 +63,11 @@ def judge_formula(rubric: Rubric, field: str, formula: str) -> Verdict:
 
 @pytest.mark.parametrize("row", table("alpha").rows, ids=lambda row: row["alpha"])
 def test_a_fixed_noise_fails_long_queries_as_the_page_says(row: dict[str, str]) -> None:
-    path = shipped_folder() / "attention-exploration" / "3c-i.yaml"
+    path = get_shipped_folder() / "attention-exploration" / "3c-i.yaml"
     text = path.read_text(encoding="utf-8")
     assert text.count(VANISHING) == 1
     changed = text.replace(VANISHING, code(row["alpha"]))
-    rubric = load_rubric_text(changed, path=path, assignment="attention-exploration", earlier={})
+    rubric = read_rubric(changed, path=path, assignment="attention-exploration", earlier={})
 
     for heading, stated in list(row.items())[1:]:
         scale = number(heading.removeprefix("C = "))
@@ -81,8 +81,8 @@ def test_a_share_is_decided_as_far_from_the_threshold_as_the_page_says(
     row: dict[str, str],
 ) -> None:
     tried = number(row["key sets"])
-    cleared = next(n for n in range(tried + 1) if wilson(n, tried).low >= 0.99)
-    missed = next(n for n in range(tried, -1, -1) if wilson(n, tried).high < 0.99)
+    cleared = next(n for n in range(tried + 1) if compute_wilson_interval(n, tried).low >= 0.99)
+    missed = next(n for n in range(tried, -1, -1) if compute_wilson_interval(n, tried).high < 0.99)
 
     assert row["cleared from"] == f"{grouped(cleared)} ({percent(cleared / tried, 2)})"
     assert row["missed up to"] == f"{grouped(missed)} ({percent(missed / tried, 2)})"

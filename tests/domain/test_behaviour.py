@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.domain.behaviour import EDGES, Gap, gap_of, key_of, traits_of
+from grader.domain.behaviour import GAP_EDGES, Gap, build_traits, compute_gap, hash_traits
 
 
 def verdict(**evidence: Any) -> dict[str, Any]:
@@ -24,8 +24,10 @@ def verdict(**evidence: Any) -> dict[str, Any]:
         pytest.param({"measured": 0.05, "needed": 0.02}, Gap("over", 1), id="1 to 3 times"),
         pytest.param({"measured": 0.06, "needed": 0.02}, Gap("over", 2), id="at an edge"),
         pytest.param({"measured": 0.5, "needed": 0.02}, Gap("over", 3), id="10 to 30 times"),
-        pytest.param({"measured": 1e9, "needed": 0.02}, Gap("over", len(EDGES)), id="far"),
-        pytest.param({"measured": 1, "needed": 0}, Gap("over", len(EDGES)), id="nothing allowed"),
+        pytest.param({"measured": 1e9, "needed": 0.02}, Gap("over", len(GAP_EDGES)), id="far"),
+        pytest.param(
+            {"measured": 1, "needed": 0}, Gap("over", len(GAP_EDGES)), id="nothing allowed"
+        ),
         pytest.param(
             {"measured": 0.2, "needed": 0.9, "at_least": True}, Gap("under", 2), id="too little"
         ),
@@ -43,19 +45,22 @@ def verdict(**evidence: Any) -> dict[str, Any]:
     ],
 )
 def test_gaps_are_sorted_by_size(evidence: dict[str, Any], gap: Gap | None) -> None:
-    assert gap_of(evidence) == gap
+    assert compute_gap(evidence) == gap
 
 
 def test_answers_that_miss_by_about_as_much_did_the_same() -> None:
-    one, other, far = (traits_of([verdict(measured=each, needed=0.02)]) for each in (0.3, 0.5, 0.9))
+    one, other, far = (
+        build_traits([verdict(measured=each, needed=0.02)]) for each in (0.3, 0.5, 0.9)
+    )
 
-    assert key_of(one) == key_of(other)
-    assert key_of(one) != key_of(far)
+    assert hash_traits(one) == hash_traits(other)
+    assert hash_traits(one) != hash_traits(far)
 
 
 def test_how_well_something_was_met_makes_no_difference() -> None:
     met = [
-        traits_of([verdict(measured=each, needed=1.0) | {"outcome": "met"}]) for each in (0.1, 0.9)
+        build_traits([verdict(measured=each, needed=1.0) | {"outcome": "met"}])
+        for each in (0.1, 0.9)
     ]
 
     assert met[0] == met[1]
@@ -64,17 +69,17 @@ def test_how_well_something_was_met_makes_no_difference() -> None:
 def test_what_waits_for_a_person_is_left_out() -> None:
     written = verdict() | {"criterion": "explanation", "outcome": "pending"}
 
-    assert traits_of([verdict(), written]) == traits_of([verdict()])
+    assert build_traits([verdict(), written]) == build_traits([verdict()])
 
 
 def test_a_key_is_the_same_in_every_process() -> None:
-    assert key_of(traits_of([verdict(measured=0.3, needed=0.02)])) == "294cf7cf80189311"
+    assert hash_traits(build_traits([verdict(measured=0.3, needed=0.02)])) == "294cf7cf80189311"
 
 
 @given(st.floats(0, 1e12), st.floats(1e-6, 1e3), st.floats(1, 1e3))
 def test_a_wider_gap_is_never_called_smaller(measured: float, needed: float, factor: float) -> None:
-    near = gap_of({"measured": measured, "needed": needed})
-    far = gap_of({"measured": measured * factor, "needed": needed})
+    near = compute_gap({"measured": measured, "needed": needed})
+    far = compute_gap({"measured": measured * factor, "needed": needed})
 
     assert near is not None
     assert far is not None

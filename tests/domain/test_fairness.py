@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.domain.fairness import (
-    MOST_VALUES,
-    SHUFFLES,
+    MAX_DISTINCT_VALUES,
+    PERMUTATIONS,
     Group,
-    adjust,
+    compute_chi_square,
+    compute_holm_p_values,
+    compute_permutation_p_value,
     count_groups,
-    cut,
-    shuffled_p,
-    unevenness,
+    split_by_value,
 )
 
 
@@ -25,7 +25,7 @@ def groups_of(*table: tuple[int, int]) -> list[Group]:
 
 
 def p_of(*table: tuple[int, int]) -> float:
-    return shuffled_p(groups_of(*table), np.random.default_rng(7))
+    return compute_permutation_p_value(groups_of(*table), np.random.default_rng(7))
 
 
 def by_all_deals(*table: tuple[int, int]) -> float:
@@ -61,14 +61,14 @@ def by_all_deals(*table: tuple[int, int]) -> float:
 )
 def test_shuffling_agrees_with_dealing_in_every_way(table: list[tuple[int, int]]) -> None:
     wanted = by_all_deals(*table)
-    error = (wanted * (1 - wanted) / SHUFFLES) ** 0.5
+    error = (wanted * (1 - wanted) / PERMUTATIONS) ** 0.5
 
     assert p_of(*table) == pytest.approx(wanted, abs=4 * error + 1e-3)
 
 
 def test_unevenness_is_chi_square_but_for_its_factor() -> None:
     """Worked by hand: 8 of 10 and 2 of 10 against 5 each give 7.2, times p (1 - p) = 1.8."""
-    found = unevenness(np.array([10, 10]), np.array([8, 2]))
+    found = compute_chi_square(np.array([10, 10]), np.array([8, 2]))
 
     assert float(found) == pytest.approx(7.2 * 0.25)
 
@@ -86,7 +86,7 @@ def test_where_draws_do_not_matter_an_alarm_is_as_rare_as_promised() -> None:
     for _ in range(400):
         codes = generator.integers(0, 5, size=60)
         groups = count_groups(list("abcde"), codes, generator.random(60) < 0.4)
-        alarms += shuffled_p(groups, generator) < 0.05
+        alarms += compute_permutation_p_value(groups, generator) < 0.05
 
     # 20 are expected; more than 35 would come about once in a thousand times.
     assert alarms <= 35
@@ -98,14 +98,14 @@ def test_where_a_draw_matters_it_is_found() -> None:
 
 def test_holms_adjustment_worked_by_hand() -> None:
     # Times 3, 2 and 1 from the smallest on, and none below the one before.
-    assert adjust([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
-    assert adjust([0.5, 0.9]) == [1, 1]
-    assert adjust([]) == []
+    assert compute_holm_p_values([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
+    assert compute_holm_p_values([0.5, 0.9]) == [1, 1]
+    assert compute_holm_p_values([]) == []
 
 
 @given(st.lists(st.floats(0, 1), max_size=8))
 def test_adjusting_never_lowers_and_keeps_the_order(p_values: list[float]) -> None:
-    adjusted = adjust(p_values)
+    adjusted = compute_holm_p_values(p_values)
 
     assert all(p <= after <= 1 for p, after in zip(p_values, adjusted, strict=True))
     order = np.argsort(p_values, kind="stable")
@@ -113,7 +113,7 @@ def test_adjusting_never_lowers_and_keeps_the_order(p_values: list[float]) -> No
 
 
 def test_few_values_stand_for_themselves() -> None:
-    labels, codes = cut(np.array([3.0, 0, 3, 1]))
+    labels, codes = split_by_value(np.array([3.0, 0, 3, 1]))
 
     assert labels == ["0", "1", "3"]
     assert codes.tolist() == [2, 0, 2, 1]
@@ -121,7 +121,7 @@ def test_few_values_stand_for_themselves() -> None:
 
 def test_many_values_are_cut_into_thirds() -> None:
     values = np.random.default_rng(3).normal(size=300)
-    labels, codes = cut(values)
+    labels, codes = split_by_value(values)
 
     assert len(labels) == 3
     assert np.bincount(codes).tolist() == [100, 100, 100]
@@ -130,11 +130,13 @@ def test_many_values_are_cut_into_thirds() -> None:
 
 
 def test_what_differs_by_rounding_alone_is_the_same() -> None:
-    labels, codes = cut(np.sqrt(2) * (1 + np.linspace(0, 1e-14, MOST_VALUES + 9)))
+    labels, codes = split_by_value(
+        np.sqrt(2) * (1 + np.linspace(0, 1e-14, MAX_DISTINCT_VALUES + 9))
+    )
 
     assert labels == ["all"]
     assert not codes.any()
-    assert cut(np.array([]))[0] == []
+    assert split_by_value(np.array([]))[0] == []
 
 
 def test_groups_count_students_and_solvers() -> None:

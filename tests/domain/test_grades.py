@@ -10,22 +10,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.domain.grades import Earned, choose_counted, settle, total
-from grader.domain.policies import Counted, Feedback, Policy, Window
+from grader.domain.grades import ScoredAttempt, choose_counted, compute_total, settle
+from grader.domain.policies import CountedAttempt, Feedback, Policy, Window
 
 DUE = datetime(2026, 11, 20, tzinfo=UTC)
-POLICY = Policy(Window(None, DUE, 0, Decimal("0.25"), 4), 10, Counted.BEST, Feedback.FULL)
+POLICY = Policy(Window(None, DUE, 0, Decimal("0.25"), 4), 10, CountedAttempt.BEST, Feedback.FULL)
 
 
-def attempt(number: int, points: str, *, days_late: int = 0, pending: str = "0") -> Earned:
+def attempt(number: int, points: str, *, days_late: int = 0, pending: str = "0") -> ScoredAttempt:
     received_at = DUE - timedelta(hours=20 - number) + timedelta(days=days_late)
-    return Earned(f"att_{number}", number, received_at, Decimal(points), Decimal(pending), False)
+    return ScoredAttempt(
+        f"att_{number}", number, received_at, Decimal(points), Decimal(pending), False
+    )
 
 
 @pytest.mark.parametrize(
-    ("counted", "expected"), [(Counted.BEST, 2), (Counted.LAST, 3), (Counted.FIRST, 1)]
+    ("counted", "expected"),
+    [(CountedAttempt.BEST, 2), (CountedAttempt.LAST, 3), (CountedAttempt.FIRST, 1)],
 )
-def test_the_policy_says_which_attempt_counts(counted: Counted, expected: int) -> None:
+def test_the_policy_says_which_attempt_counts(counted: CountedAttempt, expected: int) -> None:
     attempts = [attempt(1, "2"), attempt(2, "8"), attempt(3, "5")]
 
     chosen = choose_counted(replace(POLICY, counted=counted), attempts)
@@ -86,7 +89,7 @@ def test_before_anything_was_done_there_are_no_points() -> None:
 
     assert standing.points is None
     assert standing.attempts == 0
-    assert total([standing.points, Decimal(2)]) == 2
+    assert compute_total([standing.points, Decimal(2)]) == 2
 
 
 ATTEMPTS = st.lists(
@@ -96,7 +99,7 @@ ATTEMPTS = st.lists(
 
 @given(ATTEMPTS, st.decimals(0, 10, places=2), st.integers(0, 4))
 def test_trying_again_never_costs_points_where_the_best_counts(
-    attempts: list[Earned], points: Decimal, days: int
+    attempts: list[ScoredAttempt], points: Decimal, days: int
 ) -> None:
     more = [*attempts, attempt(len(attempts) + 1, str(points), days_late=days)]
     before, after = settle(POLICY, attempts).points, settle(POLICY, more).points
@@ -108,7 +111,7 @@ def test_trying_again_never_costs_points_where_the_best_counts(
 
 @given(ATTEMPTS, st.randoms())
 def test_the_order_in_which_attempts_are_read_changes_nothing(
-    attempts: list[Earned], random: object
+    attempts: list[ScoredAttempt], random: object
 ) -> None:
     shuffled = attempts[:]
     random.shuffle(shuffled)  # type: ignore[attr-defined]  # hypothesis gives a Random

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.domain.policies import Counted, Feedback, Phase, Policy, Window, tidy
+from grader.domain.policies import CountedAttempt, Feedback, Phase, Policy, Window, normalize_points
 
 DUE = datetime(2026, 11, 20, 22, 59, 59, tzinfo=UTC)
 WINDOW = Window(
@@ -67,7 +67,7 @@ def test_what_is_left_has_two_decimals_and_lies_between_nothing_and_all(
     left = WINDOW.reduced(points, days)
 
     assert 0 <= left <= points
-    assert left == tidy(left)
+    assert left == normalize_points(left)
 
 
 @given(st.integers(-40 * 86_400, 40 * 86_400), st.integers(0, 86_400))
@@ -89,7 +89,7 @@ def test_waiting_longer_never_makes_an_answer_less_late(seconds: int, more: int)
 def test_the_policy_says_when_a_result_is_shown(
     feedback: Feedback, before: bool, after: bool
 ) -> None:
-    policy = Policy(WINDOW, 3, Counted.BEST, feedback)
+    policy = Policy(WINDOW, 3, CountedAttempt.BEST, feedback)
 
     # After the due date others may still hand in late, and could be told.
     assert policy.shows_result(DUE + timedelta(days=2)) is before

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
 from grader.domain.statistics import (
-    FEWEST_STUDENTS,
+    MIN_STUDENTS,
+    AttemptArrays,
     Correlation,
-    Tries,
+    compute_difficulty,
+    compute_discrimination,
+    compute_first_scores,
+    compute_success_rate,
+    compute_time_to_correct,
     correlate,
-    difficulty,
-    discrimination,
-    first_scores,
-    posts_per_hour,
-    success_rate,
-    survival,
+    count_per_hour,
+    estimate_survival,
 )
-from grader.domain.working_time import time_to_correct
 from tests.docs.pages import ROOT, read_tables
 
 MINUTE = 60 * 1_000_000
@@ -36,7 +36,7 @@ def whole(numbers: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 def tries_of(
     points: list[list[int]], *, possible: int = 800, minutes: list[list[float]] | None = None
-) -> Tries:
+) -> AttemptArrays:
     """Each student's attempts in order, by points; and when, in minutes since the start."""
     rows = []
     for student, earned in enumerate(points):
@@ -46,7 +46,7 @@ def tries_of(
     # In no order that anything could rely on.
     rows.sort(key=lambda row: (row[1] * 7919 + row[0] * 104729) % 101)
     columns = zip(*rows, strict=True) if rows else ([],) * 5
-    return Tries(*(whole(list(column)) for column in columns))
+    return AttemptArrays(*(whole(list(column)) for column in columns))
 
 
 CLASSES = st.lists(
@@ -58,7 +58,7 @@ CLASSES = st.lists(
 
 
 def test_difficulty_is_the_mean_share_of_first_attempts() -> None:
-    found = difficulty(tries_of([[800], [0, 800], [300, 0, 800], [400]]))
+    found = compute_difficulty(tries_of([[800], [0, 800], [300, 0, 800], [400]]))
 
     assert found.n == 4
     assert found.value == pytest.approx((1 + 0 + 3 / 8 + 1 / 2) / 4)
@@ -66,13 +66,15 @@ def test_difficulty_is_the_mean_share_of_first_attempts() -> None:
 
 def test_difficulty_goes_by_what_each_attempt_could_earn() -> None:
     """A rubric may have had other points when an attempt was judged."""
-    tries = Tries(whole([0, 1]), whole([1, 1]), whole([400, 400]), whole([800, 400]), whole([0, 0]))
+    tries = AttemptArrays(
+        whole([0, 1]), whole([1, 1]), whole([400, 400]), whole([800, 400]), whole([0, 0])
+    )
 
-    assert difficulty(tries).value == pytest.approx(0.75)
+    assert compute_difficulty(tries).value == pytest.approx(0.75)
 
 
 def test_success_goes_by_the_best_attempt_and_not_by_the_last() -> None:
-    found = success_rate(tries_of([[800, 0], [0, 300], [0, 800], [799]]))
+    found = compute_success_rate(tries_of([[800, 0], [0, 300], [0, 800], [799]]))
 
     assert (found.n, found.value) == (4, 0.5)
 
@@ -80,16 +82,16 @@ def test_success_goes_by_the_best_attempt_and_not_by_the_last() -> None:
 def test_without_attempts_there_is_no_figure() -> None:
     nobody = tries_of([])
 
-    assert (difficulty(nobody).n, difficulty(nobody).value) == (0, None)
-    assert (success_rate(nobody).n, success_rate(nobody).value) == (0, None)
-    assert (survival(nobody).n, survival(nobody).steps) == (0, ())
+    assert (compute_difficulty(nobody).n, compute_difficulty(nobody).value) == (0, None)
+    assert (compute_success_rate(nobody).n, compute_success_rate(nobody).value) == (0, None)
+    assert (estimate_survival(nobody).n, estimate_survival(nobody).steps) == (0, ())
 
 
 @given(CLASSES)
 def test_shares_lie_between_none_and_all(points: list[list[int]]) -> None:
     tries = tries_of(points)
 
-    for found in (difficulty(tries), success_rate(tries)):
+    for found in (compute_difficulty(tries), compute_success_rate(tries)):
         assert found.n == len(points)
         assert found.value is None or 0 <= found.value <= 1
 
@@ -149,7 +151,7 @@ def test_a_correlation_that_says_nothing_is_not_told(left: ArrayLike, right: Arr
 
 
 def test_twenty_students_are_enough() -> None:
-    assert correlate(numbers(1, (FEWEST_STUDENTS,)), numbers(2, (FEWEST_STUDENTS,))).value
+    assert correlate(numbers(1, (MIN_STUDENTS,)), numbers(2, (MIN_STUDENTS,))).value
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_below_a_tenth_is_dubious(value: float | None, expected: bool) -> None:
 def test_correlations_lie_within_their_interval_and_between_minus_one_and_one(
     seed: int, students: int, questions: int
 ) -> None:
-    found = discrimination(numbers(seed, (students, questions)), 0)
+    found = compute_discrimination(numbers(seed, (students, questions)), 0)
 
     assert found.value is not None
     assert found.interval is not None
@@ -176,7 +178,7 @@ def test_the_question_is_taken_out_of_the_total(seed: int, item: int) -> None:
     scores = numbers(seed, (40, 4))
     total = scores.sum(axis=1)
 
-    found = discrimination(scores, item)
+    found = compute_discrimination(scores, item)
 
     assert found.value == pytest.approx(
         np.corrcoef(scores[:, item], total - scores[:, item])[0, 1], abs=1e-12
@@ -187,7 +189,7 @@ def test_questions_that_have_nothing_to_do_with_each_other_do_not_seem_to() -> N
     """With the question left in, the total of two would correlate with it by 0.7."""
     scores = numbers(3, (4000, 2))
 
-    value = discrimination(scores, 0).value
+    value = compute_discrimination(scores, 0).value
     assert value is not None
     assert abs(value) < 0.05
     assert np.corrcoef(scores[:, 0], scores.sum(axis=1))[0, 1] > 0.65
@@ -198,7 +200,7 @@ def test_who_did_not_try_the_question_is_not_counted_and_what_was_not_tried_adds
     scores[:10, 0] = np.nan
     scores[30:40, 1] = np.nan
 
-    found = discrimination(scores, 0)
+    found = compute_discrimination(scores, 0)
 
     others = np.where(np.isnan(scores[10:, 1]), 0, scores[10:, 1]) + scores[10:, 2]
     assert found.n == 50
@@ -206,11 +208,11 @@ def test_who_did_not_try_the_question_is_not_counted_and_what_was_not_tried_adds
 
 
 def test_the_only_question_has_nothing_to_go_along_with() -> None:
-    assert discrimination(numbers(5, (30, 1)), 0) == Correlation(30)
+    assert compute_discrimination(numbers(5, (30, 1)), 0) == Correlation(30)
 
 
 def test_first_scores_are_those_of_first_attempts() -> None:
-    scores = first_scores(tries_of([[300, 800], [0]]), 4)
+    scores = compute_first_scores(tries_of([[300, 800], [0]]), 4)
 
     assert scores[:2].tolist() == [300, 0]
     assert np.isnan(scores[2:]).all()
@@ -227,7 +229,7 @@ def test_survival_of_a_small_class_worked_by_hand() -> None:
 
     Then two are left of whom one stops, and the last one solves it at the third attempt.
     """
-    found = survival(tries_of(SMALL_CLASS))
+    found = estimate_survival(tries_of(SMALL_CLASS))
 
     assert (found.n, found.censored) == (6, 2)
     assert [(each.attempt, each.tried, each.solved) for each in found.steps] == [
@@ -240,7 +242,7 @@ def test_survival_of_a_small_class_worked_by_hand() -> None:
 
 def test_the_page_about_statistics_shows_this_class() -> None:
     (table,) = read_tables(PAGE.read_text(encoding="utf-8"))
-    steps = survival(tries_of(SMALL_CLASS)).steps
+    steps = estimate_survival(tries_of(SMALL_CLASS)).steps
 
     assert [
         {
@@ -255,7 +257,7 @@ def test_the_page_about_statistics_shows_this_class() -> None:
 
 def test_students_who_stop_do_not_count_as_unable() -> None:
     """Nine of ten stop after a first miss; the one who goes on solves it."""
-    found = survival(tries_of([[0]] * 9 + [[0, 800]]))
+    found = estimate_survival(tries_of([[0]] * 9 + [[0, 800]]))
 
     assert found.censored == 9
     assert [each.unsolved for each in found.steps] == [1, 0]
@@ -263,7 +265,7 @@ def test_students_who_stop_do_not_count_as_unable() -> None:
 
 @given(CLASSES)
 def test_survival_never_rises_and_stays_between_none_and_all(points: list[list[int]]) -> None:
-    found = survival(tries_of(points))
+    found = estimate_survival(tries_of(points))
 
     shares = [1.0, *(each.unsolved for each in found.steps)]
     assert all(0 <= later <= earlier <= 1 for earlier, later in pairwise(shares))
@@ -281,7 +283,9 @@ def test_survival_agrees_with_its_definition(points: list[list[int]]) -> None:
             share *= 1 - sum(each[j - 1] == 800 for each in at_risk) / len(at_risk)
             expected.append(share)
 
-    assert [each.unsolved for each in survival(tries_of(points)).steps] == pytest.approx(expected)
+    assert [each.unsolved for each in estimate_survival(tries_of(points)).steps] == pytest.approx(
+        expected
+    )
 
 
 # Time to the first correct attempt
@@ -294,7 +298,7 @@ def seen(*minutes: float | None) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 def test_time_runs_from_the_view_to_the_first_correct_attempt() -> None:
     tries = tries_of([[0, 800, 800]], minutes=[[15, 25, 40]])
 
-    found = time_to_correct(tries, seen(10))
+    found = compute_time_to_correct(tries, seen(10))
     assert (found.n, found.quartiles) == (1, (900, 900, 900))
 
 
@@ -311,7 +315,7 @@ def test_time_runs_from_the_view_to_the_first_correct_attempt() -> None:
 def test_breaks_of_more_than_half_an_hour_are_cut_out(
     minutes: list[float], expected: float | None
 ) -> None:
-    found = time_to_correct(tries_of([[0, 800]], minutes=[minutes]), seen(0))
+    found = compute_time_to_correct(tries_of([[0, 800]], minutes=[minutes]), seen(0))
 
     if expected is None:
         assert (found.n, found.untimed, found.quartiles) == (0, 1, None)
@@ -322,7 +326,7 @@ def test_breaks_of_more_than_half_an_hour_are_cut_out(
 def test_who_has_not_solved_it_is_counted_and_not_timed() -> None:
     tries = tries_of([[800], [0, 300], [0]], minutes=[[1], [1, 2], [1]])
 
-    found = time_to_correct(tries, seen(0, 0, None, 0, None))
+    found = compute_time_to_correct(tries, seen(0, 0, None, 0, None))
 
     # Two tried in vain, and one has only looked; the last has done neither.
     assert (found.n, found.censored, found.untimed) == (1, 3, 0)
@@ -332,14 +336,14 @@ def test_who_has_not_solved_it_is_counted_and_not_timed() -> None:
     "view", [pytest.param(None, id="never seen"), pytest.param(2, id="seen after the first try")]
 )
 def test_who_began_without_a_view_is_not_timed(view: float | None) -> None:
-    found = time_to_correct(tries_of([[0, 800]], minutes=[[1, 5]]), seen(view))
+    found = compute_time_to_correct(tries_of([[0, 800]], minutes=[[1, 5]]), seen(view))
 
     assert (found.n, found.censored, found.untimed) == (0, 0, 1)
 
 
 def test_attempts_that_overtook_each_other_do_not_shorten_the_time() -> None:
     """The second attempt arrived first; both are events on the way."""
-    found = time_to_correct(tries_of([[0, 0, 800]], minutes=[[9, 8, 20]]), seen(0))
+    found = compute_time_to_correct(tries_of([[0, 0, 800]], minutes=[[9, 8, 20]]), seen(0))
 
     assert found.quartiles == (1200,) * 3
 
@@ -347,7 +351,7 @@ def test_attempts_that_overtook_each_other_do_not_shorten_the_time() -> None:
 def test_quartiles_are_those_of_numpy() -> None:
     minutes = [3.0, 4.5, 8.0, 20.0, 29.0]
 
-    found = time_to_correct(tries_of([[800]] * 5, minutes=[[each] for each in minutes]),
+    found = compute_time_to_correct(tries_of([[800]] * 5, minutes=[[each] for each in minutes]),
                             seen(*[0] * 5))  # fmt: skip
     assert found.quartiles == pytest.approx(np.quantile(minutes, [0.25, 0.5, 0.75]) * 60)
 
@@ -382,7 +386,7 @@ def test_times_agree_with_their_definition(
         else:
             times.append(kept.sum() * 60)
 
-    found = time_to_correct(tries, seen(*(view for view, _ in students)))
+    found = compute_time_to_correct(tries, seen(*(view for view, _ in students)))
 
     assert (found.n, found.censored, found.untimed) == (
         len(times), counts["censored"], counts["untimed"],
@@ -398,5 +402,5 @@ def test_posts_are_counted_by_the_hour_and_empty_hours_left_out() -> None:
     hour = 60 * MINUTE
     moments = whole([5 * hour, 5 * hour - 1, 5 * hour + 59 * MINUTE, 9 * hour])
 
-    assert posts_per_hour(moments) == [(4 * hour, 1), (5 * hour, 2), (9 * hour, 1)]
-    assert posts_per_hour(whole([])) == []
+    assert count_per_hour(moments) == [(4 * hour, 1), (5 * hour, 2), (9 * hour, 1)]
+    assert count_per_hour(whole([])) == []

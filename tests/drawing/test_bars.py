@@ -6,14 +6,14 @@ from xml.etree.ElementTree import Element, fromstring
 
 import pytest
 
-from grader.drawing.bars import Column, Mark, draw_columns
+from grader.drawing.charts import Bar, ReferenceLine, draw_bar_chart
 
 
 def draw(
-    *counts: int, mark: Mark | None = None, band: tuple[float, float] | None = None
+    *counts: int, mark: ReferenceLine | None = None, band: tuple[float, float] | None = None
 ) -> Element:
-    columns = [Column(str(place), count) for place, count in enumerate(counts)]
-    drawn = draw_columns(
+    columns = [Bar(str(place), count) for place, count in enumerate(counts)]
+    drawn = draw_bar_chart(
         columns, name="n", title="Title", summary="Summary", below="points", mark=mark, band=band
     )
     return fromstring(drawn)
@@ -48,7 +48,7 @@ def test_a_chart_has_a_title_and_a_summary_for_those_who_cannot_see_it() -> None
 
 @pytest.mark.parametrize("counts", [(), (0,), (1,), (10_000,) * 40], ids=str)
 def test_any_number_of_columns_stays_inside(counts: tuple[int, ...]) -> None:
-    svg = draw(*counts, mark=Mark("median", 99.0), band=(-3.0, 99.0))
+    svg = draw(*counts, mark=ReferenceLine("median", 99.0), band=(-3.0, 99.0))
 
     _, _, width, height = (float(each) for each in (svg.get("viewBox") or "").split())
     for each in svg.iter("rect"):
@@ -60,7 +60,7 @@ def test_any_number_of_columns_stays_inside(counts: tuple[int, ...]) -> None:
 def test_labels_are_text_whatever_they_hold() -> None:
     hostile = "</text><script>alert(1)</script>"
 
-    drawn = draw_columns([Column(hostile, 1)], name="n", title=hostile, summary=hostile)
+    drawn = draw_bar_chart([Bar(hostile, 1)], name="n", title=hostile, summary=hostile)
 
     assert "<script" not in drawn
     assert fromstring(drawn).find("title").text == hostile  # type: ignore[union-attr]  # it is there

@@ -5,11 +5,11 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 
-from grader.drawing.steps import draw_steps
+from grader.drawing.charts import draw_step_chart
 
 
 def draw(shares: list[float], title: str = "Left") -> str:
-    return draw_steps(shares, name="s", title=title, summary="Some.", below="attempts")
+    return draw_step_chart(shares, name="s", title=title, summary="Some.", below="attempts")
 
 
 def test_the_line_goes_down_to_each_share() -> None:

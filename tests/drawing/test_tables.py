@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from grader.drawing.tables import tabulate
+from grader.drawing.tables import build_tables
 from grader.feedback.plots import HeatMap, OutputPlane, WeightBars
 
 
 def test_weights_have_a_row_for_each_key_and_a_column_for_each_quantile() -> None:
     keys = ((0.1, 0.2, 0.3, 0.4, 0.5), (0.0, 0.0, 0.125, 0.25, 1.0))
 
-    (table,) = tabulate(WeightBars("Weights", keys, {1: "a"}))
+    (table,) = build_tables(WeightBars("Weights", keys, {1: "a"}))
 
     assert table.heads == ("key", "5 %", "25 %", "50 %", "75 %", "95 %")
     assert table.rows == (
@@ -21,7 +21,7 @@ def test_weights_have_a_row_for_each_key_and_a_column_for_each_quantile() -> Non
 def test_every_output_is_counted_once_wherever_it_lies() -> None:
     points = ((0.0, 0.0), (0.5, 0.1), (0.52, 0.0), (1.0, 0.0), (7.0, 0.0), (-0.4, 0.0))
 
-    (table,) = tabulate(OutputPlane("Outputs", ("v_a", "v_b"), points))
+    (table,) = build_tables(OutputPlane("Outputs", ("v_a", "v_b"), points))
 
     counts = {row[0]: int(row[1]) for row in table.rows}
     assert counts["0 (v_a)"] == 1
@@ -35,7 +35,7 @@ def test_a_matrix_is_itself_and_a_large_one_is_cut() -> None:
     small = ((1.0, 2.0, 3.0), (4.0, 5.0, 0.123456))
     large = tuple((float(row),) * 40 for row in range(50))
 
-    first, second = tabulate(HeatMap("Map", (small, large), ("came", "should")))
+    first, second = build_tables(HeatMap("Map", (small, large), ("came", "should")))
 
     assert first.caption == "came"
     assert first.rows == (("0", "1", "2", "3"), ("1", "4", "5", "0.1235"))
@@ -45,5 +45,5 @@ def test_a_matrix_is_itself_and_a_large_one_is_cut() -> None:
 
 
 def test_a_picture_of_nothing_has_no_table() -> None:
-    assert tabulate(WeightBars("Weights", (), {})) == []
-    assert tabulate(OutputPlane("Outputs", ("a", "b"), ())) == []
+    assert build_tables(WeightBars("Weights", (), {})) == []
+    assert build_tables(OutputPlane("Outputs", ("a", "b"), ())) == []

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.engine.confidence import Share, wilson
+from grader.engine.confidence import Share, compute_wilson_interval
 
 
 @given(st.integers(1, 5000), st.data())
 def test_wilson_bounds_are_the_roots_of_the_score_equation(tried: int, data: st.DataObject) -> None:
     passed = data.draw(st.integers(0, tried))
-    interval = wilson(passed, tried)
+    interval = compute_wilson_interval(passed, tried)
     share = passed / tried
 
     # The bounds are where the observed share lies exactly z standard errors away.

@@ -5,17 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.domain.shapes import NUMBER, matrix
+from grader.domain.shapes import NUMBER, make_matrix_shape
 from grader.engine.random.draws import (
     Computed,
     DistinctIndices,
     Draw,
     DrawFailed,
+    DrawRule,
     Gaussian,
     Orthogonal,
     Orthonormal,
     OrthonormalBases,
-    Rule,
     Uniform,
     UnitRows,
 )
@@ -23,13 +23,13 @@ from grader.engine.random.streams import open_stream
 from grader.engine.random.variants import draw_variant
 from grader.formula.eval.evaluate import Environment
 from grader.formula.formula import read_tree
-from grader.formula.typed.scope import Scope
+from grader.formula.typed.scope import FormulaScope
 
 NOTHING = Environment.empty()
 SEEDS = st.integers(0, 10_000)
 
 
-def draw(rule: Rule, seed: int) -> list[np.ndarray]:
+def draw(rule: DrawRule, seed: int) -> list[np.ndarray]:
     return rule.draw(open_stream(b"test", seed), NOTHING)
 
 
@@ -51,7 +51,7 @@ def test_orthonormal_frames_favour_no_direction() -> None:
 
 @given(SEEDS)
 def test_orthogonal_rows_have_the_drawn_length(seed: int) -> None:
-    norm = read_tree("beta", Scope(shapes={"beta": NUMBER}))
+    norm = read_tree("beta", FormulaScope(shapes={"beta": NUMBER}))
     drawn = Environment({"beta": np.full((1, 1), 7.5)})
     (rows,) = Orthogonal(4, 6, norm).draw(open_stream(b"test", seed), drawn)
 
@@ -118,7 +118,7 @@ def test_students_get_different_variants() -> None:
 
 
 def test_a_computed_draw_uses_those_before_it() -> None:
-    scope = Scope(indices=frozenset({"a"})).with_shapes({"u": matrix(3, 4)})
+    scope = FormulaScope(indices=frozenset({"a"})).with_shapes({"u": make_matrix_shape(3, 4)})
     draws = [
         Draw(("a",), DistinctIndices(1, 3)),
         Draw(("u",), Gaussian((3, 4))),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from grader.domain.verdicts import Outcome, Reason, Verdict, combine
 from grader.engine.judge.judge import Judge
-from grader.engine.question import Level, Measured, Question
+from grader.engine.question import Level, MeasuredCriterion, Question
 from grader.engine.random.streams import DEVELOPMENT_KEYS
 from grader.engine.sample.observe import observe
 from grader.formula.formula import read_tree
@@ -27,7 +27,7 @@ HEADS = "self-attention-and-transformers/d-i"
 def with_levels(question: Question, criterion: str, *levels: Level) -> Question:
     changed = tuple(
         replace(each, levels=levels)
-        if isinstance(each, Measured) and each.id == criterion
+        if isinstance(each, MeasuredCriterion) and each.id == criterion
         else each
         for each in question.criteria
     )

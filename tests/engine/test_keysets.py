@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from grader.engine.random.keysets import GRADING, PRACTICE, SampledKeys
-from grader.engine.random.noise import BLOCK, NoiseBank, NoiseName
+from grader.engine.random.noise import BLOCK_SIZE, NoiseBank, NoiseName
 
 ANSWERS, SETS, KEYS, SIZE = 3, 7, 4, 5
 
@@ -75,40 +75,40 @@ def test_a_product_with_one_key_is_that_of_the_key(
 
 def test_a_block_of_noise_does_not_depend_on_how_much_is_asked_for() -> None:
     name = NoiseName(b"key", GRADING, "k", (3, 4))
-    whole = NoiseBank().normals(name, 0, 3 * BLOCK)
-    middle = NoiseBank().normals(name, BLOCK, 2 * BLOCK)
-    odd = NoiseBank().normals(name, 100, BLOCK + 50)
+    whole = NoiseBank().normals(name, 0, 3 * BLOCK_SIZE)
+    middle = NoiseBank().normals(name, BLOCK_SIZE, 2 * BLOCK_SIZE)
+    odd = NoiseBank().normals(name, 100, BLOCK_SIZE + 50)
 
-    assert whole.shape == (3, 3 * BLOCK, 4)
-    assert np.array_equal(whole[:, BLOCK : 2 * BLOCK], middle)
-    assert np.array_equal(whole[:, 100 : BLOCK + 50], odd)
+    assert whole.shape == (3, 3 * BLOCK_SIZE, 4)
+    assert np.array_equal(whole[:, BLOCK_SIZE : 2 * BLOCK_SIZE], middle)
+    assert np.array_equal(whole[:, 100 : BLOCK_SIZE + 50], odd)
 
 
 def test_practice_and_grading_never_mix() -> None:
     bank = NoiseBank()
-    practice = bank.normals(NoiseName(b"key", PRACTICE, "k", (3, 4)), 0, BLOCK)
-    grading = bank.normals(NoiseName(b"key", GRADING, "k", (3, 4)), 0, BLOCK)
+    practice = bank.normals(NoiseName(b"key", PRACTICE, "k", (3, 4)), 0, BLOCK_SIZE)
+    grading = bank.normals(NoiseName(b"key", GRADING, "k", (3, 4)), 0, BLOCK_SIZE)
 
     correlation = np.corrcoef(practice.ravel(), grading.ravel())[0, 1]
     assert abs(correlation) < 5 / np.sqrt(practice.size)
 
 
 def test_noise_is_drawn_once_and_kept_within_the_bound() -> None:
-    bank = NoiseBank(most_bytes=3 * BLOCK * 12 * 8)
+    bank = NoiseBank(most_bytes=3 * BLOCK_SIZE * 12 * 8)
     names = [NoiseName(b"key", GRADING, f"k{i}", (3, 4)) for i in range(9)]
 
-    first = bank.normals(names[0], 0, BLOCK)
-    assert bank.normals(names[0], 0, BLOCK) is first
+    first = bank.normals(names[0], 0, BLOCK_SIZE)
+    assert bank.normals(names[0], 0, BLOCK_SIZE) is first
     for name in names:
-        bank.normals(name, 0, BLOCK)
+        bank.normals(name, 0, BLOCK_SIZE)
     assert bank.kept_bytes <= bank.most_bytes
-    again = bank.normals(names[0], 0, BLOCK)
+    again = bank.normals(names[0], 0, BLOCK_SIZE)
     assert again is not first
     assert np.array_equal(again, first)
 
 
 def test_kept_noise_cannot_be_changed_by_accident() -> None:
-    drawn = NoiseBank().normals(NoiseName(b"key", GRADING, "k", (3, 4)), 0, BLOCK)
+    drawn = NoiseBank().normals(NoiseName(b"key", GRADING, "k", (3, 4)), 0, BLOCK_SIZE)
 
     with pytest.raises(ValueError, match="read-only"):
         drawn[0, 0, 0] = 1.0

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.engine.random.variants import Variant
-from grader.engine.sample.observe import observe, set_up
-from grader.engine.sample.rescale import OVERFLOWING, shrink_answers
+from grader.engine.sample.observe import build_environment, observe
+from grader.engine.sample.rescale import OVERFLOW_EXPONENT, scale_down_answers
 from grader.formula.formula import read_tree
 from tests.support import judge_of, rubric_of
 
@@ -39,10 +39,12 @@ def exact_weights(keys: np.ndarray, query: np.ndarray) -> list[Any]:
 def observed(formula: str, variant: Variant, arrays: dict[str, np.ndarray], question: str) -> Any:
     judge = judge_of(question)
     node = read_tree(formula, rubric_of(question).scope)
-    environment = set_up([variant], {name: array[None] for name, array in arrays.items()})
+    environment = build_environment(
+        [variant], {name: array[None] for name, array in arrays.items()}
+    )
     (value,) = observe(judge.question, environment, [node], None).values
     if not np.isfinite(value).all():
-        smaller, _ = shrink_answers(environment, arrays, OVERFLOWING)
+        smaller, _ = scale_down_answers(environment, arrays, OVERFLOW_EXPONENT)
         (value,) = observe(judge.question, smaller, [node], None).values
     return value[0, 0]
 

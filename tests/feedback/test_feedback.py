@@ -8,8 +8,9 @@ import pytest
 
 from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Verdict
 from grader.feedback.plots import HeatMap, OutputPlane, WeightBars, make_pictures
-from grader.feedback.report import Earlier, Report, compose_report, hash_answer
-from grader.feedback.sentences import explain, outcome_word
+from grader.feedback.receipt import EarlierAnswer
+from grader.feedback.report import Report, compose_report, hash_answer
+from grader.feedback.sentences import describe_outcome, explain
 from tests.support import judge_of, judged, rubric_of, shipped, submit
 
 NOISY = "self-attention-and-transformers/c-i"
@@ -33,7 +34,7 @@ def test_every_reason_has_words(reason: Reason) -> None:
 
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_every_outcome_has_a_word(outcome: Outcome) -> None:
-    assert outcome_word(outcome)
+    assert describe_outcome(outcome)
 
 
 def test_the_gap_is_told_in_numbers() -> None:
@@ -64,7 +65,7 @@ def report_of(question: str, sent: dict[str, Any], **more: Any) -> Report:
     submission = submit(question, sent, **more)
     (judgement,) = judge.judge([submission])
     rubric = rubric_of(question)
-    earlier = Earlier(rubric.earlier.version, more.get("uses")) if rubric.earlier else None
+    earlier = EarlierAnswer(rubric.earlier.version, more.get("uses")) if rubric.earlier else None
     return compose_report(
         judge, submission, judgement, sent=sent, rubric_version=rubric.version, earlier=earlier
     )

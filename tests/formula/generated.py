@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from grader.domain.shapes import NUMBER, Kind, Shape, column, matrix, row
+from grader.domain.shapes import (
+    NUMBER,
+    Kind,
+    Shape,
+    make_column_shape,
+    make_matrix_shape,
+    make_row_shape,
+)
 from grader.formula.typed.scope import Family
 from tests.formula.questions import Array, make_given
 
@@ -145,33 +152,36 @@ def _product(draw: st.DrawFn, shape: Shape, depth: int) -> Sample:
     """A product with a matrix in it, or of a column and a row."""
     size = draw(st.sampled_from(SIZES))
     left, right = {
-        Kind.COLUMN: (matrix(shape.rows, size), column(size)),
-        Kind.ROW: (row(size), matrix(size, shape.columns)),
-        Kind.MATRIX: (matrix(shape.rows, size), matrix(size, shape.columns)),
+        Kind.COLUMN: (make_matrix_shape(shape.rows, size), make_column_shape(size)),
+        Kind.ROW: (make_row_shape(size), make_matrix_shape(size, shape.columns)),
+        Kind.MATRIX: (make_matrix_shape(shape.rows, size), make_matrix_shape(size, shape.columns)),
     }[shape.kind]
     first, second = _formula(draw, left, depth), _formula(draw, right, depth)
     return _joined(draw, first, second, [" ", " * ", " @ ", r" \cdot "], np.matmul)
 
 
 def _outer(draw: st.DrawFn, shape: Shape, depth: int) -> Sample:
-    first = _formula(draw, column(shape.rows), depth)
+    first = _formula(draw, make_column_shape(shape.rows), depth)
     if draw(st.booleans()):
-        second = _formula(draw, row(shape.columns), depth)
+        second = _formula(draw, make_row_shape(shape.columns), depth)
         return _joined(draw, first, second, [" ", " * "], np.outer)
-    second = _formula(draw, column(shape.columns), depth)
+    second = _formula(draw, make_column_shape(shape.columns), depth)
     return _joined(draw, first, second, [r" \otimes ", "⊗"], np.outer)
 
 
 def _dot(draw: st.DrawFn, shape: Shape, depth: int) -> Sample:
     size = draw(st.sampled_from(SIZES))
-    left, right = _formula(draw, column(size), depth), _formula(draw, column(size), depth)
+    left, right = (
+        _formula(draw, make_column_shape(size), depth),
+        _formula(draw, make_column_shape(size), depth),
+    )
     way = draw(st.sampled_from(["dot({}, {})", "⟨{}, {}⟩", r"\langle {}, {} \rangle", "({})·({})"]))
     value = np.asarray(left.value @ right.value)
     return Sample(way.format(left.text, right.text), value, "·" not in way)
 
 
 def _length(draw: st.DrawFn, shape: Shape, depth: int) -> Sample:
-    inner = _formula(draw, column(draw(st.sampled_from(SIZES))), depth)
+    inner = _formula(draw, make_column_shape(draw(st.sampled_from(SIZES))), depth)
     way = draw(st.sampled_from(["norm({})", r"\lVert {} \rVert", r"\|{}\|_2", "‖{}‖"]))
     text = way.replace("{}", inner.text)
     return Sample(text, np.asarray(np.linalg.norm(inner.value)), True)

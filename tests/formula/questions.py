@@ -11,10 +11,10 @@ import pytest
 from _pytest.mark import ParameterSet
 from numpy.typing import NDArray
 
-from grader.domain.shapes import of_axes
+from grader.domain.shapes import make_shape
 from grader.formula.eval.evaluate import Environment, evaluate_finite
 from grader.formula.formula import Formula, read_formula
-from grader.formula.typed.scope import Family, Scope
+from grader.formula.typed.scope import Family, FormulaScope
 
 Array = NDArray[Any]
 
@@ -32,7 +32,7 @@ LARGE = 100.0
 class Given:
     """A scope and what its names stand for; `given.mu_a` is the array of a member."""
 
-    scope: Scope
+    scope: FormulaScope
     values: dict[str, Array]
     indices: dict[str, int] = field(default_factory=dict)
 
@@ -91,11 +91,13 @@ def make_given(
     **constants: float,
 ) -> Given:
     drawn = indices or {}
-    scope = Scope(constants=constants, indices=frozenset(drawn)).with_shapes(
-        {name: of_axes(value.shape) for name, value in values.items()}
+    scope = FormulaScope(constants=constants, indices=frozenset(drawn)).with_shapes(
+        {name: make_shape(value.shape) for name, value in values.items()}
     )
     known = {**scope.families, **(families or {})}
-    return Given(Scope(scope.shapes, scope.constants, known, scope.indices), values, dict(drawn))
+    return Given(
+        FormulaScope(scope.shapes, scope.constants, known, scope.indices), values, dict(drawn)
+    )
 
 
 _normal = np.random.default_rng(20_250_101).standard_normal

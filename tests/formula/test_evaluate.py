@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from grader.domain.shapes import NUMBER, matrix
-from grader.engine.functions import AUTHOR
+from grader.domain.shapes import NUMBER, make_matrix_shape
+from grader.engine.functions import RUBRIC_FUNCTIONS
 from grader.errors import FormulaError
-from grader.formula.eval.arrays import Rows, take_row
+from grader.formula.eval.arrays import LazyMatrix, take_row
 from grader.formula.eval.evaluate import Environment, evaluate, evaluate_finite
 from grader.formula.formula import read_tree
-from grader.formula.typed.scope import Family, Scope
-from grader.formula.typed.tree import Multiply, Node, has_bound_index, walk
+from grader.formula.typed.scope import Family, FormulaScope
+from grader.formula.typed.tree import Multiply, Node, has_bound_index, list_nodes
 from tests.formula.questions import Array
 
 ANSWERS, KEY_SETS = 3, 4
@@ -25,12 +25,18 @@ K = generator.standard_normal((ANSWERS, KEY_SETS, 5, 4))
 Q = generator.standard_normal((ANSWERS, 1, 4))
 INDICES = {"a": np.array([0, 3, 2]), "b": np.array([4, 1, 0])}
 ENVIRONMENT = Environment({"mu": MU, "k": K, "q": Q}, INDICES)
-SCOPE = Scope(
+SCOPE = FormulaScope(
     constants={"n": 5, "d": 4},
     indices=frozenset({"a", "b"}),
-    functions=AUTHOR,
+    functions=RUBRIC_FUNCTIONS,
     allows_conditions=True,
-).with_shapes({"mu": matrix(5, 4), "k": matrix(5, 4), "q": read_tree("ones(4)", Scope()).shape})
+).with_shapes(
+    {
+        "mu": make_matrix_shape(5, 4),
+        "k": make_matrix_shape(5, 4),
+        "q": read_tree("ones(4)", FormulaScope()).shape,
+    }
+)
 
 
 def read(text: str) -> Node:
@@ -90,7 +96,7 @@ def test_all_answers_and_key_sets_at_once_are_each_by_itself(text: str) -> None:
 def test_a_matrix_without_inverse_spoils_its_own_answer_only() -> None:
     matrices = generator.standard_normal((ANSWERS, 2, 3, 3))
     matrices[1, 0] = 0
-    scope = Scope().with_shapes({"M": matrix(3, 3)})
+    scope = FormulaScope().with_shapes({"M": make_matrix_shape(3, 3)})
 
     for text in ("inv(M)", "M^-1"):
         inverse = evaluate(read_tree(text, scope), Environment({"M": matrices}))
@@ -110,7 +116,7 @@ def test_the_first_part_that_is_not_finite_is_named() -> None:
 
 def test_a_part_that_is_ready_is_not_computed_again() -> None:
     node = read("mu_a^T q + 1")
-    (part,) = (each for each in walk(node) if isinstance(each, Multiply))
+    (part,) = (each for each in list_nodes(node) if isinstance(each, Multiply))
     known = replace(ENVIRONMENT, ready={id(part): np.full((ANSWERS, 1), 41.0)})
 
     np.testing.assert_array_equal(evaluate(node, known), np.full((ANSWERS, 1), 42.0))
@@ -126,7 +132,7 @@ def test_a_ready_part_is_used_on_the_left_of_a_product_too() -> None:
 
 def test_values_are_overwritten_only_where_they_are_read_once() -> None:
     scores = generator.standard_normal((ANSWERS, KEY_SETS, 5))
-    scope = Scope().with_shapes({"s": read("k q").shape})
+    scope = FormulaScope().with_shapes({"s": read("k q").shape})
     node = read_tree("softmax(s)", scope)
     before = scores.copy()
 
@@ -139,7 +145,7 @@ def test_values_are_overwritten_only_where_they_are_read_once() -> None:
 
 def test_a_ready_value_is_never_overwritten() -> None:
     node = read("softmax(k q)")
-    (part,) = (each for each in walk(node) if isinstance(each, Multiply))
+    (part,) = (each for each in list_nodes(node) if isinstance(each, Multiply))
     scores = np.asarray(evaluate(part, ENVIRONMENT))
     before = scores.copy()
 
@@ -158,7 +164,7 @@ def test_a_ready_value_is_never_overwritten() -> None:
 )
 def test_a_part_of_a_sum_is_known_to_change_from_term_to_term(text: str, inside: bool) -> None:
     node = read(text)
-    (product,) = (each for each in walk(node) if isinstance(each, Multiply))
+    (product,) = (each for each in list_nodes(node) if isinstance(each, Multiply))
 
     assert not has_bound_index(node)
     assert has_bound_index(product) is inside
@@ -175,7 +181,7 @@ def test_a_sum_that_leaves_out_an_outer_index_changes_with_it() -> None:
 # Matrices that are never built
 
 
-class Watched(Rows):
+class Watched(LazyMatrix):
     """Rows that remember what was asked of them."""
 
     __slots__ = ("asked", "matrices")

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from grader.engine.functions import AUTHOR
+from grader.engine.functions import RUBRIC_FUNCTIONS
 from grader.errors import FormulaError
 from grader.formula.eval.evaluate import evaluate_finite
 from grader.formula.formula import MAX_LENGTH, read_tree
@@ -244,7 +244,7 @@ def test_no_text_raises_anything_but_a_formula_error(
 def test_no_expression_of_an_author_raises_anything_but_a_formula_error(
     question: Given, text: str
 ) -> None:
-    scope = replace(question.scope, functions=AUTHOR, allows_conditions=True)
+    scope = replace(question.scope, functions=RUBRIC_FUNCTIONS, allows_conditions=True)
     with suppress(FormulaError):
         evaluate_finite(read_tree(text, scope), question.environment())
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grader.domain.shapes import column
-from grader.engine.functions import AUTHOR
+from grader.domain.shapes import make_column_shape
+from grader.engine.functions import RUBRIC_FUNCTIONS
 from grader.errors import FormulaError
 from grader.formula.formula import read_tree
 from tests.formula.questions import BASES, INPUTS, KEYS, MEANS, PAIR, SIDES, Given, make_given
@@ -149,9 +149,9 @@ def test_an_empty_formula_is_told_so(text: str) -> None:
 
 def test_a_unit_vector_needs_an_index_and_a_length() -> None:
     question = make_given({"k": np.ones((3, 2))}, indices={"a": 0})
-    scope = replace(question.scope, functions=AUTHOR)
+    scope = replace(question.scope, functions=RUBRIC_FUNCTIONS)
 
     for text in ("unit(a)", "unit(1)", "unit(a, a)", "unit((a))"):
         with pytest.raises(FormulaError, match="unit takes one index"):
             read_tree(text, scope)
-    assert read_tree("unit(a)", replace(scope, constants={"n": 3})).shape == column(3)
+    assert read_tree("unit(a)", replace(scope, constants={"n": 3})).shape == make_column_shape(3)

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.domain.shapes import NUMBER, column, matrix, row
-from grader.engine.question import Measured, Predicted, Question
+from grader.domain.shapes import NUMBER, make_column_shape, make_matrix_shape, make_row_shape
+from grader.engine.question import MeasuredCriterion, PredictedCriterion, Question
 from grader.formula.eval.evaluate import evaluate_finite
 from grader.formula.formula import read_tree
 from grader.formula.text.render import to_latex, to_text
-from grader.formula.typed.tree import Node, Span, names_in
+from grader.formula.typed.tree import Node, Span, collect_names
 from tests.formula.generated import QUESTION, formulas
 from tests.formula.questions import BASES, INPUTS, KEYS, MEANS, PAIR, SIDES, Given
 from tests.formula.test_latex_writing import LATEX
@@ -125,7 +125,15 @@ def test_what_is_shown_is_read_in_the_same_way(question: Given, text: str) -> No
     assert_read_again(question, text)
 
 
-SHAPES = st.sampled_from([NUMBER, column(3), row(2), matrix(2, 4), matrix(3, 3)])
+SHAPES = st.sampled_from(
+    [
+        NUMBER,
+        make_column_shape(3),
+        make_row_shape(2),
+        make_matrix_shape(2, 4),
+        make_matrix_shape(3, 3),
+    ]
+)
 
 
 @settings(max_examples=300, deadline=None)
@@ -137,8 +145,8 @@ def test_whatever_is_shown_is_read_in_the_same_way(sample: Any) -> None:
 def expressions(question: Question) -> Iterator[Node]:
     """Every expression that a question computes, measures or recognises."""
     yield from question.compute.values()
-    yield from (each.measure for each in question.criteria if isinstance(each, Measured))
-    yield from (each.expected for each in question.criteria if isinstance(each, Predicted))
+    yield from (each.measure for each in question.criteria if isinstance(each, MeasuredCriterion))
+    yield from (each.expected for each in question.criteria if isinstance(each, PredictedCriterion))
     yield from (each.when for each in question.misconceptions if each.when is not None)
 
 
@@ -149,7 +157,7 @@ def test_every_expression_of_the_shipped_rubrics_is_read_as_it_is_shown() -> Non
             latex = read_tree(to_latex(node), rubric.scope)
 
             assert skeleton(plain) == skeleton(node)
-            assert (latex.shape, names_in(latex)) == (node.shape, names_in(node))
+            assert (latex.shape, collect_names(latex)) == (node.shape, collect_names(node))
 
 
 def test_places_in_the_text_are_left_out_of_the_comparison() -> None:

@@ -6,15 +6,15 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from grader.domain.shapes import NUMBER, Shape, column, matrix, row
+from grader.domain.shapes import NUMBER, Shape, make_column_shape, make_matrix_shape, make_row_shape
 from tests.formula.generated import QUESTION, SIZES, Sample, formulas
 from tests.formula.questions import KEYS
 
 SHAPES = st.one_of(
     st.just(NUMBER),
-    st.sampled_from(SIZES).map(column),
-    st.sampled_from(SIZES).map(row),
-    st.builds(matrix, st.sampled_from(SIZES), st.sampled_from(SIZES)),
+    st.sampled_from(SIZES).map(make_column_shape),
+    st.sampled_from(SIZES).map(make_row_shape),
+    st.builds(make_matrix_shape, st.sampled_from(SIZES), st.sampled_from(SIZES)),
 )
 
 

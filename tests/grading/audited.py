@@ -16,18 +16,24 @@ from sqlalchemy.pool import NullPool
 
 from grader.domain.roles import Role
 from grader.grading.audit.verify import Verification, verify
-from grader.grading.context import Desk
-from grader.grading.grades.overrides import OutsideScore, enter_scores, extend, override, version_of
-from grader.grading.idempotency import Answered, RequestKey
+from grader.grading.context import GradingContext
+from grader.grading.grades.overrides import (
+    OutsideScore,
+    format_grade_version,
+    override_grade,
+    record_extension,
+    record_external_scores,
+)
+from grader.grading.idempotency import IdempotencyKey, IdempotentResponse
 from grader.grading.publishing.publish import publish
-from grader.grading.reviews.review import review
+from grader.grading.reviews.review import review_criterion
 from grader.grading.signing import SigningKey
-from grader.grading.submissions.submit import Sending, submit
-from grader.rubric.catalog import Assignment, read_assignment
+from grader.grading.submissions.submit import SubmitRequest, submit
+from grader.rubric.catalog import CompiledAssignment, read_assignment
 from grader.store.database import Database, Session
+from grader.store.queries.audit import add_signing_key
 from grader.store.queries.courses import get_member, get_run
 from grader.store.queries.grades import find_grades
-from grader.store.queries.signing_keys import add_signing_key
 from tests.accounts.people import NOW, RUN, add_member, add_run, place_of
 from tests.support import shipped
 
@@ -48,7 +54,7 @@ def days(count: float) -> datetime:
     return NOW + timedelta(days=count)
 
 
-def small(name: str, questions: list[str], attempts: str) -> Assignment:
+def small(name: str, questions: list[str], attempts: str) -> CompiledAssignment:
     """A shipped assignment with a few of its questions only, and another policy."""
     whole = shipped().assignments[name]
     form = f"id: {name}\ntitle: {name}\nquestions: {questions}\nattempts: {attempts}\n"
@@ -61,12 +67,14 @@ class Store:
     """A store with its service's key; `told` is what clients got for their attempts, by name."""
 
     database: Database
-    desk: Desk
+    desk: GradingContext
     told: dict[str, dict[str, Any]] = field(default_factory=dict)
-    verifier: Desk = field(default_factory=lambda: Desk(SigningKey.generate()))
+    verifier: GradingContext = field(default_factory=lambda: GradingContext(SigningKey.generate()))
     """A desk that signs nothing, as that of the command."""
 
-    def publish(self, assignment: Assignment, *, due_at: datetime | None, at: datetime) -> None:
+    def publish(
+        self, assignment: CompiledAssignment, *, due_at: datetime | None, at: datetime
+    ) -> None:
         with self.database.write() as session:
             publish(
                 session, self.desk, run=get_run(session, run_id=RUN), assignment=assignment,
@@ -78,10 +86,10 @@ class Store:
         assignment, _, part = question.partition("/")
         with self.database.write() as session:
             member = get_member(session, run_id=RUN, login=login)
-            request = RequestKey(member.enrolment.person_id, name, name)
-            sending = Sending(member.enrolment, assignment, part, answer, at, request)
+            request = IdempotencyKey(member.enrolment.person_id, name, name)
+            sending = SubmitRequest(member.enrolment, assignment, part, answer, at, request)
             (answered,) = submit(session, self.desk, [sending], at=at)
-        assert isinstance(answered, Answered), answered
+        assert isinstance(answered, IdempotentResponse), answered
         self.told[name] = orjson.loads(answered.body)
         return str(self.told[name]["id"])
 
@@ -96,7 +104,7 @@ class Store:
         self, login: str, *, due_at: datetime | None = None, extra: int = 0, at: datetime
     ) -> None:
         with self.database.write() as session:
-            extend(
+            record_extension(
                 session, self.desk, place_of(session, "grace"),
                 get_member(session, run_id=RUN, login=login), assignment=TRANSFORMERS,
                 due_at=due_at, extra_attempts=extra, reason="ill", at=at,
@@ -119,7 +127,7 @@ class Store:
 
 def fill(database: Database) -> Store:
     """Let everything happen: attempts, reviews, overrides, scores, extensions, publications."""
-    store = Store(database, Desk(key := SigningKey.generate()))
+    store = Store(database, GradingContext(key := SigningKey.generate()))
     with database.write() as session:
         add_signing_key(session, key_id=key.id, private=key.to_bytes(), at=NOW)
         add_run(session)
@@ -161,18 +169,18 @@ def _attempt(store: Store) -> None:
 def _decide(store: Store) -> None:
     with store.database.write() as session:
         place = place_of(session, "grace")
-        review(
+        review_criterion(
             session, store.desk, place, attempt_id=store.id("ada builds"), criterion="explanation",
             items=[0], points=None, comment="", version=None, at=days(8),
         )  # fmt: skip
         bob = get_member(session, run_id=RUN, login="bob")
         part = (bob.enrolment.id, TRANSFORMERS, "c-ii")
-        override(
+        override_grade(
             session, store.desk, place, bob, assignment=TRANSFORMERS, question="c-ii",
             points=Decimal("7.5"), reason="appeal",
-            version=version_of(find_grades(session, parts=[part]).get(part)), at=days(8),
+            version=format_grade_version(find_grades(session, parts=[part]).get(part)), at=days(8),
         )  # fmt: skip
-        enter_scores(
+        record_external_scores(
             session, store.desk, place, assignment=SINGLE_HEAD, question="2a",
             scores=[OutsideScore("ada", Decimal(17)), OutsideScore("bob", Decimal("2.25"))],
             source="lab", at=days(8),

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from grader.engine.random.streams import DEVELOPMENT_KEYS
-from grader.feedback.receipt import Earlier, compose_receipt, list_verdicts
-from grader.grading.receipts.bundle import Bundle, EarlierPart, compose_bundle
-from grader.grading.signing import SigningKey, sign, stamp
+from grader.feedback.receipt import EarlierAnswer, compose_receipt, list_verdicts
+from grader.grading.receipts.bundle import Bundle, EarlierQuestion, compose_bundle
+from grader.grading.signing import SigningKey, sign_receipt, to_attempt_receipt
 from tests.support import judge_of, rubric_of, submit
 
 KEY = SigningKey.from_bytes(bytes(range(32)))
@@ -36,15 +36,19 @@ def bundle_of(
     (judgement,) = judge.judge([submission])
     earlier, part = None, None
     if rubric.earlier is not None and submission.used is not None:
-        earlier = Earlier(rubric.earlier.version, uses)
-        part = EarlierPart(question=rubric.earlier.id, answer=uses, is_own=submission.used.is_own)
+        earlier = EarlierAnswer(rubric.earlier.version, uses)
+        part = EarlierQuestion(
+            question=rubric.earlier.id, answer=uses, is_own=submission.used.is_own
+        )
     receipt = compose_receipt(
         judge, submission, judgement, sent=sent, rubric_version=rubric.version, earlier=earlier
     )
-    stored = stamp(receipt, attempt="att_1", course="run-2026", received_at=RECEIVED_AT)
+    stored = to_attempt_receipt(
+        receipt, attempt="att_1", course="run-2026", received_at=RECEIVED_AT
+    )
     return compose_bundle(
         rubric=rubric,
-        receipt=sign(stored, KEY),
+        receipt=sign_receipt(stored, KEY),
         public_key=KEY.public,
         answer=sent,
         variant=submission.variant,

@@ -8,7 +8,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from grader.accounts.callers import Caller, Place
+from grader.accounts.callers import Caller, Membership
 from grader.domain.fairness import Group
 from grader.domain.roles import Role
 from grader.engine.random.draws import (
@@ -20,16 +20,16 @@ from grader.engine.random.draws import (
     UnitRows,
 )
 from grader.errors import MissingRole, NotFound
-from grader.grading.analytics.drilldown import AttemptPage, Wanted, list_behind
-from grader.grading.analytics.fairness import compare, list_quantities
+from grader.grading.analytics.drilldown import AttemptFilter, AttemptPage, list_filtered_attempts
+from grader.grading.analytics.fairness import compare_quantities, list_quantities
 from grader.grading.analytics.question import (
-    Analysis,
+    AssignmentAnalysis,
     QuestionAnalysis,
-    analyse_assignment,
-    analyse_question,
+    load_assignment_analysis,
+    load_question_analysis,
 )
-from grader.grading.caches import Kept
-from grader.grading.submissions.submit import Sending
+from grader.grading.caches import CachedValue
+from grader.grading.submissions.submit import SubmitRequest
 from grader.rubric.catalog import Rubric
 from grader.store.database import Database, Session
 from tests.grading.test_statistics import HOMEWORK, ONE_KEY, OPENS, RIGHT, RUN, TOO_SHORT, Classroom
@@ -45,8 +45,8 @@ def classroom(database: Database) -> Classroom:
     return made
 
 
-def place_of(role: Role = Role.ASSISTANT) -> Place:
-    return Place(Caller("per_prof", frozenset()), RUN, role, None)
+def place_of(role: Role = Role.ASSISTANT) -> Membership:
+    return Membership(Caller("per_prof", frozenset()), RUN, role, None)
 
 
 @contextmanager
@@ -55,9 +55,9 @@ def reading(classroom: Classroom) -> Iterator[Session]:
         yield session
 
 
-def analyse(classroom: Classroom, *, minutes: float = 0) -> Kept[Analysis]:
+def analyse(classroom: Classroom, *, minutes: float = 0) -> CachedValue[AssignmentAnalysis]:
     with reading(classroom) as session:
-        return analyse_assignment(
+        return load_assignment_analysis(
             session, classroom.desk, place_of(), assignment=HOMEWORK,
             at=OPENS + timedelta(minutes=minutes),
         )  # fmt: skip
@@ -65,21 +65,21 @@ def analyse(classroom: Classroom, *, minutes: float = 0) -> Kept[Analysis]:
 
 def question_of(classroom: Classroom, question: str = "1c") -> QuestionAnalysis:
     with reading(classroom) as session:
-        return analyse_question(
+        return load_question_analysis(
             session, classroom.desk, place_of(), assignment=HOMEWORK, question=question, at=OPENS
         )
 
 
 def behind(
     classroom: Classroom,
-    wanted: Wanted,
+    wanted: AttemptFilter,
     question: str = "1c",
     *,
     after: tuple[str, str] | None = None,
     limit: int = 200,
 ) -> AttemptPage:
     with reading(classroom) as session:
-        return list_behind(
+        return list_filtered_attempts(
             session, classroom.desk, place_of(), assignment=HOMEWORK, question=question,
             wanted=wanted, after=after, limit=limit,
         )  # fmt: skip
@@ -124,7 +124,7 @@ def test_answers_that_nothing_explains_are_grouped_by_what_they_did(classroom: C
     assert traits["gap"].gap.way == "below"
     # What a misconception explains is in no group.
     assert question_of(classroom).unexplained.attempts == 0
-    page = behind(classroom, Wanted(group=found.groups[0].key), "1b")
+    page = behind(classroom, AttemptFilter(group=found.groups[0].key), "1b")
     assert [each.student for each in page.rows] == ["bo", "ada", "ada"]
     assert page.rows[0].id == found.groups[0].example
     assert page.traits == found.groups[0].traits
@@ -140,21 +140,21 @@ def test_a_number_leads_to_as_many_attempts(classroom: Classroom) -> None:
     classroom.send("bo", {"q": "2 (k_i + k_j)"}, minute=4)
     statistics = classroom.question()
 
-    assert behind(classroom, Wanted()).count == statistics.attempts == 4
-    assert behind(classroom, Wanted(is_first=True)).count == 2
-    assert behind(classroom, Wanted(is_unsolved=True)).count == 3
-    assert behind(classroom, Wanted(needs_person=True)).count == 0
+    assert behind(classroom, AttemptFilter()).count == statistics.attempts == 4
+    assert behind(classroom, AttemptFilter(is_first=True)).count == 2
+    assert behind(classroom, AttemptFilter(is_unsolved=True)).count == 3
+    assert behind(classroom, AttemptFilter(needs_person=True)).count == 0
     for each in statistics.misconceptions:
-        page = behind(classroom, Wanted(misconception=each.id))
+        page = behind(classroom, AttemptFilter(misconception=each.id))
         assert (page.count, page.students) == (each.attempts, each.students)
         assert page.rows[0].id == each.example
     for criterion in statistics.criteria:
         for outcome in ("met", "partly_met", "not_met", "ungradable", "pending"):
-            wanted = Wanted(criterion=criterion.id, outcome=outcome)
+            wanted = AttemptFilter(criterion=criterion.id, outcome=outcome)
             assert behind(classroom, wanted).count == getattr(criterion.attempts, outcome)
-            wanted = Wanted(criterion=criterion.id, outcome=outcome, is_first=True)
+            wanted = AttemptFilter(criterion=criterion.id, outcome=outcome, is_first=True)
             assert behind(classroom, wanted).count == getattr(criterion.first_attempts, outcome)
-    assert behind(classroom, Wanted(misconception="no-such")).rows == ()
+    assert behind(classroom, AttemptFilter(misconception="no-such")).rows == ()
 
 
 def test_pages_go_on_where_the_one_before_ended(classroom: Classroom) -> None:
@@ -165,24 +165,24 @@ def test_pages_go_on_where_the_one_before_ended(classroom: Classroom) -> None:
     seen: list[str] = []
     after = None
     for size in (2, 2, 1):
-        page = behind(classroom, Wanted(), after=after, limit=2)
+        page = behind(classroom, AttemptFilter(), after=after, limit=2)
         assert (len(page.rows), page.count, page.has_more) == (size, 5, size == 2)
         after = page.rows[-1].place
         seen += [each.id for each in page.rows]
 
-    assert seen == [each.id for each in behind(classroom, Wanted()).rows]
+    assert seen == [each.id for each in behind(classroom, AttemptFilter()).rows]
     assert len(set(seen)) == 5
 
 
 def test_only_staff_look_and_what_is_not_there_is_not_found(classroom: Classroom) -> None:
     with reading(classroom) as session, pytest.raises(MissingRole):
-        analyse_assignment(
+        load_assignment_analysis(
             session, classroom.desk, place_of(Role.STUDENT), assignment=HOMEWORK, at=OPENS
         )
     with pytest.raises(NotFound):
         question_of(classroom, "9z")
     with pytest.raises(NotFound):
-        behind(classroom, Wanted(), "9z")
+        behind(classroom, AttemptFilter(), "9z")
 
 
 # Fairness
@@ -202,7 +202,7 @@ def send_first_attempts(classroom: Classroom, solves: int) -> dict[str, int]:
     }
     classroom.send_all(
         [
-            Sending(
+            SubmitRequest(
                 classroom.members[login], HOMEWORK, "1c",
                 RIGHT if index[login] < solves else TOO_SHORT, OPENS,
             )
@@ -283,8 +283,8 @@ def test_looking_at_more_draws_makes_each_of_them_less_telling() -> None:
     quantities = list(list_quantities((Draw(tuple("abcdefgh"), DistinctIndices(8, 9)),)))
     others = generator.integers(0, 3, size=(60, 7))
 
-    alone = compare(quantities[:1], harder[:, None].astype(float), solved)
-    among = compare(quantities, np.column_stack([harder, others]).astype(float), solved)
+    alone = compare_quantities(quantities[:1], harder[:, None].astype(float), solved)
+    among = compare_quantities(quantities, np.column_stack([harder, others]).astype(float), solved)
 
     assert alone.comparisons[0].adjusted == alone.comparisons[0].p_value
     assert among.comparisons[0].p_value == alone.comparisons[0].p_value

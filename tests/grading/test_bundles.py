@@ -11,12 +11,12 @@ import pytest
 
 from grader.engine.random.streams import DEVELOPMENT_KEYS, DEVELOPMENT_SECRET
 from grader.errors import OperatorError
-from grader.feedback.parts import digest
+from grader.feedback.base import hash_bytes
 from grader.feedback.receipt import hash_answer
-from grader.grading.receipts.bundle import MOST_BYTES, Bundle, read_bundle, write_bundle
-from grader.grading.receipts.checks import State
-from grader.grading.receipts.replay import Replay, replay
-from grader.grading.signing import SigningKey, encode, sign, withhold
+from grader.grading.receipts.bundle import MAX_BYTES, Bundle, read_bundle, write_bundle
+from grader.grading.receipts.checks import CheckState
+from grader.grading.receipts.replay import Replay, replay_bundle
+from grader.grading.signing import SigningKey, encode_base64url, sign_receipt, to_withheld_receipt
 from tests.grading.bundling import (
     EXACT,
     KEY,
@@ -46,7 +46,7 @@ CASES = [
 
 
 def differing(result: Replay) -> set[str]:
-    return {check.name for check in result.checks if check.state is State.DIFFERS}
+    return {check.name for check in result.checks if check.state is CheckState.DIFFERS}
 
 
 def names(result: Replay) -> list[str]:
@@ -58,7 +58,7 @@ def data_of(bundle: Bundle) -> Any:
 
 
 def replayed(data: Any, key: str | None = None) -> Replay:
-    return replay(read_bundle(json.dumps(data).encode()), key=key)
+    return replay_bundle(read_bundle(json.dumps(data).encode()), key=key)
 
 
 @pytest.mark.parametrize(("question", "sent", "uses"), CASES)
@@ -67,10 +67,10 @@ def test_a_grade_is_judged_again_from_its_bundle_alone(
 ) -> None:
     bundle = bundle_of(question, sent, uses=uses)
     read = read_bundle(write_bundle(bundle))
-    result = replay(read, key=KEY.public)
+    result = replay_bundle(read, key=KEY.public)
 
     assert read == bundle
-    assert [check for check in result.checks if check.state is not State.AGREES] == []
+    assert [check for check in result.checks if check.state is not CheckState.AGREES] == []
     assert result.agrees
     assert result.was_judged
 
@@ -81,7 +81,7 @@ def test_a_grade_is_judged_again_from_its_bundle_alone(
 def test_examples_of_every_question_can_be_replayed(rubric: Any) -> None:
     example = rubric.form.examples[0]
 
-    result = replay(bundle_of(rubric.id, dict(example.answer), uses=example.uses))
+    result = replay_bundle(bundle_of(rubric.id, dict(example.answer), uses=example.uses))
     assert result.agrees
     assert result.was_judged
 
@@ -90,7 +90,7 @@ def test_examples_of_every_question_can_be_replayed(rubric: Any) -> None:
 def test_before_publication_the_receipt_can_be_checked(
     question: str, sent: dict[str, Any], uses: dict[str, Any] | None
 ) -> None:
-    result = replay(bundle_of(question, sent, uses=uses, is_published=False), key=KEY.public)
+    result = replay_bundle(bundle_of(question, sent, uses=uses, is_published=False), key=KEY.public)
 
     assert result.agrees
     assert not result.was_judged
@@ -117,7 +117,7 @@ def secrets_of(question: str, answer: dict[str, Any]) -> list[str]:
     unseen = [array for name, array in variant.values.items() if name not in given]
     hidden = [repr(float(number)) for array in unseen for number in array.flat]
     key = judge.ground.key
-    return [*words, *hidden, encode(key), key.hex(), DEVELOPMENT_SECRET.decode()]
+    return [*words, *hidden, encode_base64url(key), key.hex(), DEVELOPMENT_SECRET.decode()]
 
 
 def texts_in(data: Any) -> list[str]:
@@ -145,7 +145,7 @@ def test_an_unpublished_bundle_holds_nothing_that_is_not_the_students_yet(
     secrets = secrets_of(question, {**sent, **(uses or {})})
 
     assert not [secret for secret in secrets if json.dumps(secret)[1:-1] in text]
-    assert encode(judge_of(question).ground.key) in open_text
+    assert encode_base64url(judge_of(question).ground.key) in open_text
 
 
 def test_a_hidden_draw_is_in_the_bundle_only_when_published() -> None:
@@ -163,8 +163,8 @@ def test_a_published_bundle_holds_the_keys_of_its_own_questions_only() -> None:
 
     assert [each.question for each in bundle.published.keys] == [STRETCHED, NOISY]
     text = write_bundle(bundle).decode()
-    assert encode(DEVELOPMENT_KEYS.of(EXACT, 1)) not in text
-    assert encode(DEVELOPMENT_SECRET) not in text
+    assert encode_base64url(DEVELOPMENT_KEYS.of(EXACT, 1)) not in text
+    assert encode_base64url(DEVELOPMENT_SECRET) not in text
 
 
 # Tampering
@@ -192,7 +192,7 @@ def change_rubric(data: Any) -> None:
 
 
 def change_key(data: Any) -> None:
-    data["published"]["keys"][0]["key"] = encode(bytes(32))
+    data["published"]["keys"][0]["key"] = encode_base64url(bytes(32))
 
 
 def spoil_key(data: Any) -> None:
@@ -224,7 +224,7 @@ def change_prompt(data: Any) -> None:
 
 
 def change_signature(data: Any) -> None:
-    data["receipt"]["signature"] = encode(bytes(64))
+    data["receipt"]["signature"] = encode_base64url(bytes(64))
 
 
 def strip_signature(data: Any) -> None:
@@ -292,7 +292,7 @@ def leave_out_earlier_rubric(data: Any) -> None:
 
 
 def change_earlier_key(data: Any) -> None:
-    data["published"]["keys"][1]["key"] = encode(bytes(32))
+    data["published"]["keys"][1]["key"] = encode_base64url(bytes(32))
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_tampering_with_the_earlier_part_is_noticed_by_name(
 def resigned(data: Any, key: SigningKey) -> Any:
     """What a forger can do: sign the changed receipt with a key of their own."""
     bundle = read_bundle(json.dumps(data).encode())
-    changed = sign(bundle.receipt, key)
+    changed = sign_receipt(bundle.receipt, key)
     return data_of(bundle.model_copy(update={"receipt": changed, "public_key": key.public}))
 
 
@@ -338,8 +338,8 @@ def test_a_grade_that_the_service_itself_made_up_is_seen_by_judging_again() -> N
     receipt = bundle.receipt.model_copy(
         update={"verdicts": made_up.receipt.verdicts, "score": made_up.receipt.score}
     )
-    changed = {"receipt": sign(receipt, KEY), "verdicts": made_up.verdicts}
-    result = replay(bundle.model_copy(update=changed), key=KEY.public)
+    changed = {"receipt": sign_receipt(receipt, KEY), "verdicts": made_up.verdicts}
+    result = replay_bundle(bundle.model_copy(update=changed), key=KEY.public)
 
     assert differing(result) == {"judged again"}
     assert "weights, output" in result.checks[-1].text
@@ -347,19 +347,19 @@ def test_a_grade_that_the_service_itself_made_up_is_seen_by_judging_again() -> N
 
 def test_withheld_points_stay_withheld() -> None:
     bundle = bundle_of(NOISY, {"q": "40 (mu_a + mu_b)"}, is_published=False)
-    changed = {"receipt": sign(withhold(bundle.receipt), KEY), "verdicts": None}
-    result = replay(bundle.model_copy(update=changed))
+    changed = {"receipt": sign_receipt(to_withheld_receipt(bundle.receipt), KEY), "verdicts": None}
+    result = replay_bundle(bundle.model_copy(update=changed))
 
     assert result.agrees
     assert "met" not in json.dumps(data_of(bundle.model_copy(update=changed))["verdicts"])
-    assert [check.state for check in result.checks if check.name == "reported"] == [State.OPEN]
+    assert [check.state for check in result.checks if check.name == "reported"] == [CheckState.OPEN]
 
 
 def test_verdicts_that_no_receipt_vouches_for_are_noticed() -> None:
     bundle = bundle_of(NOISY, {"q": "40 (mu_a + mu_b)"}, is_published=False)
-    changed = {"receipt": sign(withhold(bundle.receipt), KEY)}
+    changed = {"receipt": sign_receipt(to_withheld_receipt(bundle.receipt), KEY)}
 
-    assert differing(replay(bundle.model_copy(update=changed))) == {"reported", "score"}
+    assert differing(replay_bundle(bundle.model_copy(update=changed))) == {"reported", "score"}
 
 
 def change_assignment(data: Any) -> None:
@@ -409,7 +409,7 @@ def honest() -> Any:
         pytest.param(b'{"format": 1, "format": 1}', "uplicate key", id="a name twice"),
         pytest.param(b'{"format": 2}', "use a newer one", id="another format"),
         pytest.param(b'{"format": NaN}', "no valid JSON", id="not a number"),
-        pytest.param(b" " * (MOST_BYTES + 1), "larger than 8 MiB", id="too large"),
+        pytest.param(b" " * (MAX_BYTES + 1), "larger than 8 MiB", id="too large"),
         pytest.param(b'{"format": 1}', "receipt is missing", id="nothing in it"),
     ],
 )
@@ -455,7 +455,7 @@ def with_rubric(text: str, **more: Any) -> Any:
     """A bundle whose forger has a rubric of their own and signs it."""
     data = {**honest(), **more}
     data["published"]["rubrics"] = {NOISY: text}
-    data["receipt"]["rubric"] = digest(text.encode())
+    data["receipt"]["rubric"] = hash_bytes(text.encode())
     data["receipt"]["answer"] = hash_answer(data["answer"])
     return resigned(data, KEY)
 
@@ -528,4 +528,4 @@ def test_no_file_that_a_bundle_names_is_opened(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr("builtins.open", refuse)
     monkeypatch.setattr(Path, "open", refuse)
-    assert replay(read_bundle(raw)).was_judged
+    assert replay_bundle(read_bundle(raw)).was_judged

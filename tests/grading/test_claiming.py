@@ -11,17 +11,22 @@ from decimal import Decimal
 
 import pytest
 
-from grader.accounts.callers import Caller, Place, enter
+from grader.accounts.callers import Caller, Membership, get_membership
 from grader.domain.roles import ALL_SCOPES, Role
-from grader.errors import MalformedRequest, NotFound, Outdated, Refused
-from grader.grading.context import Desk
-from grader.grading.reviews.claims import LEASE, claim, claim_next, release
-from grader.grading.reviews.queue import Queue, load_progress, load_queue, pseudonym, shows_names
-from grader.grading.reviews.save import Decision, load_parts, save_reviews
+from grader.errors import MalformedRequest, NotFound, OutdatedVersion, RequestRefused
+from grader.grading.context import GradingContext
+from grader.grading.reviews.claims import LEASE, claim_attempt, claim_next, release_claim
+from grader.grading.reviews.queue import (
+    ReviewQueue,
+    load_progress,
+    load_queue,
+    make_pseudonym,
+    may_show_names,
+)
+from grader.grading.reviews.save import ReviewDecision, load_review_tasks, save_reviews
 from grader.rubric.catalog import read_assignment
 from grader.store.database import Database, Session, open_database
-from grader.store.queries.claims import find_claim, list_claims
-from grader.store.queries.decisions import ReviewLine, list_reviews
+from grader.store.queries.decisions import ReviewLine, find_claim, list_claims, list_reviews
 from tests.service import DUE, EXPLORATION, World, make_service
 from tests.support import shipped
 
@@ -34,9 +39,9 @@ def world(database: Database) -> Iterator[World]:
         yield world
 
 
-def place_of(world: World, session: Session, login: str) -> Place:
+def place_of(world: World, session: Session, login: str) -> Membership:
     person = world.people[login]
-    return enter(session, Caller(person.id, ALL_SCOPES, person), run_id="one")
+    return get_membership(session, Caller(person.id, ALL_SCOPES, person), run_id="one")
 
 
 def write(world: World, who: str, text: str = "Because.") -> str:
@@ -45,7 +50,7 @@ def write(world: World, who: str, text: str = "Because.") -> str:
     return str(world.submit(who, f"{EXPLORATION}/{QUESTION}", answer)["id"])
 
 
-def queue_of(world: World, who: str) -> Queue:
+def queue_of(world: World, who: str) -> ReviewQueue:
     with world.database.read() as session:
         return load_queue(
             session, world.service.desk, place_of(world, session, who),
@@ -65,7 +70,7 @@ def hold(world: World, who: str, attempt_id: str) -> str:
     """Open an attempt, and return who holds it then."""
     with world.database.write() as session:
         place = place_of(world, session, who)
-        return claim(session, place, attempt_id=attempt_id, at=world.clock()).by
+        return claim_attempt(session, place, attempt_id=attempt_id, at=world.clock()).by
 
 
 def said(
@@ -75,11 +80,11 @@ def said(
     comment: str = "",
     version: str = "r0",
     criterion: str = "explanation",
-) -> Decision:
-    return Decision(criterion, items, Decimal(points) if points else None, comment, version)
+) -> ReviewDecision:
+    return ReviewDecision(criterion, items, Decimal(points) if points else None, comment, version)
 
 
-def save(world: World, who: str, attempt_id: str, *decisions: Decision) -> list[ReviewLine]:
+def save(world: World, who: str, attempt_id: str, *decisions: ReviewDecision) -> list[ReviewLine]:
     with world.database.write() as session:
         return save_reviews(
             session, world.service.desk, place_of(world, session, who),
@@ -134,7 +139,7 @@ def test_of_two_who_open_the_same_one_holds_it_and_both_are_told_who(world: Worl
                 place = place_of(world, session, who)
             barrier.wait()
             with database.write() as session:
-                return claim(session, place, attempt_id=attempt_id, at=world.clock()).by
+                return claim_attempt(session, place, attempt_id=attempt_id, at=world.clock()).by
 
     with ThreadPoolExecutor(2) as pool:
         holders = set(pool.map(look, ["irene", "arthur"]))
@@ -161,11 +166,11 @@ def test_whoever_leaves_lets_go_of_their_own_only(world: World) -> None:
     attempt_id = write(world, "ada")
     next_for(world, "irene")
     with world.database.write() as session:
-        release(session, place_of(world, session, "arthur"), attempt_id=attempt_id)
+        release_claim(session, place_of(world, session, "arthur"), attempt_id=attempt_id)
     assert next_for(world, "arthur") is None
 
     with world.database.write() as session:
-        release(session, place_of(world, session, "irene"), attempt_id=attempt_id)
+        release_claim(session, place_of(world, session, "irene"), attempt_id=attempt_id)
 
     assert next_for(world, "arthur") == attempt_id
 
@@ -177,7 +182,7 @@ def test_the_next_is_neither_done_nor_held_nor_ones_own(world: World) -> None:
     save(world, "irene", done, said("1"))
 
     assert next_for(world, "arthur") == free
-    with pytest.raises(Refused, match="own work"):
+    with pytest.raises(RequestRefused, match="own work"):
         hold(world, "arthur", own)
 
 
@@ -222,7 +227,7 @@ def test_whoever_comes_late_may_still_save_unless_somebody_else_did(world: World
     hold(world, "irene", attempt_id)
 
     assert save(world, "arthur", attempt_id, said("1"))
-    with pytest.raises(Outdated) as caught:
+    with pytest.raises(OutdatedVersion) as caught:
         save(world, "irene", attempt_id, said("2"))
 
     assert caught.value.current == "r1"
@@ -238,7 +243,7 @@ def test_saving_the_same_again_changes_nothing(world: World) -> None:
     assert (
         save(world, "irene", attempt_id, said("2", items=(0,), comment="Good.", version="r1")) == []
     )
-    with pytest.raises(Outdated):
+    with pytest.raises(OutdatedVersion):
         save(world, "irene", attempt_id, said(items=(0,), comment="Good."))
 
     assert len(stored(world, attempt_id)) == 1
@@ -260,12 +265,12 @@ def test_of_several_criteria_all_are_saved_or_none(world: World) -> None:
     attempt_id = world.submit("ada", f"{EXPLORATION}/{QUESTION}", answer)["id"]
     with world.database.read() as session:
         place = place_of(world, session, "irene")
-        parts = load_parts(session, world.service.desk, place, attempt_id)
+        parts = load_review_tasks(session, world.service.desk, place, attempt_id)
     assert [each.criterion for each in parts] == ["explanation", "limits"]
     save(world, "irene", attempt_id, said("1", criterion="limits"))
     assert not queue_of(world, "arthur").entries[0].is_done
 
-    with pytest.raises(Outdated):
+    with pytest.raises(OutdatedVersion):
         save(world, "arthur", attempt_id, said("2"), said("0.5", criterion="limits"))
     assert [each.criterion for each in stored(world, attempt_id)] == ["limits"]
 
@@ -290,9 +295,9 @@ def test_an_attempt_of_another_course_is_not_there(world: World) -> None:
     attempt_id = write(world, "ada")
     ivan = world.people["ivan"]
     with world.database.write() as session:
-        place = enter(session, Caller(ivan.id, ALL_SCOPES, ivan), run_id="two")
+        place = get_membership(session, Caller(ivan.id, ALL_SCOPES, ivan), run_id="two")
         with pytest.raises(NotFound):
-            claim(session, place, attempt_id=attempt_id, at=world.clock())
+            claim_attempt(session, place, attempt_id=attempt_id, at=world.clock())
         with pytest.raises(NotFound):
             save_reviews(
                 session, world.service.desk, place,
@@ -329,11 +334,11 @@ def test_names_are_shown_when_all_is_closed_and_reviewed(world: World) -> None:
     attempt_id = write(world, "ada")
 
     def are_shown() -> bool:
-        desk = Desk(world.service.desk.signing_key)
+        desk = GradingContext(world.service.desk.signing_key)
         with world.database.read() as session:
             place = place_of(world, session, "irene")
             progress = load_progress(session, desk, place, assignment=EXPLORATION, at=world.clock())
-            return shows_names(
+            return may_show_names(
                 session, progress.published, place, waiting=progress.waiting, at=world.clock()
             )
 
@@ -346,7 +351,7 @@ def test_names_are_shown_when_all_is_closed_and_reviewed(world: World) -> None:
 
 
 def test_a_pseudonym_says_nothing_and_is_seldom_shared() -> None:
-    names = {pseudonym(f"att_{number}") for number in range(2000)}
+    names = {make_pseudonym(f"att_{number}") for number in range(2000)}
 
     assert len(names) > 1995
     assert all(len(each) == len("Answer 7F3AK") for each in names)

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import pytest
 
 from grader.errors import MalformedRequest
-from grader.grading.dates import read_local
+from grader.grading.dates import read_local_time
 
 
 def read(text: str, time_zone: str = "Europe/Warsaw") -> datetime | None:
-    return read_local(text, time_zone=time_zone, pointer="#/due_at")
+    return read_local_time(text, time_zone=time_zone, pointer="#/due_at")
 
 
 @pytest.mark.parametrize(

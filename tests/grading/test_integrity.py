@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from grader.accounts.callers import Caller, enter
+from grader.accounts.callers import Caller, get_membership
 from grader.domain.roles import ALL_SCOPES
-from grader.grading.integrity.cases import load_cases
-from grader.grading.integrity.check import Checking, start_check
+from grader.grading.integrity.cases import load_rubric_attempts
+from grader.grading.integrity.check import CheckRun, start_check
 from grader.store.database import Database, Session
 from grader.store.queries.integrity import (
-    CheckLine,
-    fail_check,
+    IntegrityCheckLine,
     find_check,
     finish_check,
     list_resemblances,
-    note_progress,
+    record_failure,
+    record_progress,
 )
 from tests.service import EXPLORATION, World, make_service, question_path
 
@@ -29,10 +29,10 @@ def world(database: Database) -> Iterator[World]:
         yield world
 
 
-def begin(world: World) -> CheckLine:
+def begin(world: World) -> IntegrityCheckLine:
     person = world.people["irene"]
     with world.database.write() as session:
-        place = enter(session, Caller(person.id, ALL_SCOPES, person), run_id="one")
+        place = get_membership(session, Caller(person.id, ALL_SCOPES, person), run_id="one")
         check = start_check(
             session, world.service.desk, place, assignment=EXPLORATION, at=world.clock()
         )
@@ -40,9 +40,9 @@ def begin(world: World) -> CheckLine:
     return check
 
 
-def run(world: World, check: CheckLine, should_end: bool = False) -> CheckLine:
+def run(world: World, check: IntegrityCheckLine, should_end: bool = False) -> IntegrityCheckLine:
     service = world.service
-    Checking(
+    CheckRun(
         service.database, service.writer.run_now, service.desk, service.clock,
         lambda: should_end, check,
     ).run()  # fmt: skip
@@ -70,7 +70,7 @@ def test_a_check_that_was_given_up_leaves_nothing(world: World) -> None:
     world.submit("ada", f"{EXPLORATION}/3b", {"q": query_for(world, "bob")})
     check = begin(world)
     with world.database.write() as session:
-        fail_check(session, check_id=check.id, error="Given up.", at=world.clock())
+        record_failure(session, check_id=check.id, error="Given up.", at=world.clock())
 
     ended = run(world, check)
 
@@ -86,10 +86,10 @@ def test_a_check_that_has_ended_does_not_change_any_more(world: World) -> None:
     def change(session: Session) -> list[bool]:
         facts: dict[str, Any] = {"check_id": check.id, "done": 1, "pairs": 5, "at": at}
         return [
-            note_progress(session, of=2, **facts),
+            record_progress(session, of=2, **facts),
             finish_check(session, by_accident=0, **facts),
-            note_progress(session, of=2, **facts),
-            fail_check(session, check_id=check.id, error="Late.", at=at),
+            record_progress(session, of=2, **facts),
+            record_failure(session, check_id=check.id, error="Late.", at=at),
         ]
 
     with world.database.write() as session:
@@ -100,7 +100,7 @@ def test_two_instructors_start_one_check(world: World) -> None:
     first = begin(world)
     person = world.people["olga"]
     with world.database.write() as session:
-        place = enter(session, Caller(person.id, ALL_SCOPES, person), run_id="one")
+        place = get_membership(session, Caller(person.id, ALL_SCOPES, person), run_id="one")
         second = start_check(
             session, world.service.desk, place, assignment=EXPLORATION, at=world.clock()
         )
@@ -116,7 +116,7 @@ def test_parts_that_build_on_others_are_left_out(world: World) -> None:
     world.submit("ada", f"{EXPLORATION}/3c-ii", numbers)
 
     with world.database.read() as session:
-        cases = load_cases(
+        cases = load_rubric_attempts(
             session, world.service.desk, run_id="one", assignment=EXPLORATION, question="3c-ii"
         )
 

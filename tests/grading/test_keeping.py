@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 
 from grader.grading import caches
-from grader.grading.caches import Keeper
+from grader.grading.caches import StatisticsCache
 
 NOW = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
 
 
 def test_a_value_is_kept_while_nothing_happens_and_not_for_ever() -> None:
-    keeper, numbers = Keeper(), count()
+    keeper, numbers = StatisticsCache(), count()
 
     def get(minutes: float, state: int) -> tuple[int, datetime]:
         kept = keeper.get(
@@ -26,7 +26,7 @@ def test_a_value_is_kept_while_nothing_happens_and_not_for_ever() -> None:
 
 
 def test_who_has_patience_gets_an_older_value() -> None:
-    keeper, numbers = Keeper(), count()
+    keeper, numbers = StatisticsCache(), count()
     hour = timedelta(hours=1)
     for minutes, wanted in ((0, 0), (59, 0), (61, 1)):
         kept = keeper.get(
@@ -40,8 +40,8 @@ def test_who_has_patience_gets_an_older_value() -> None:
 
 
 def test_what_took_long_is_kept_for_a_minute() -> None:
-    slow = caches.Kept("value", NOW, state=1, seconds=5.0)
-    quick = caches.Kept("value", NOW, state=1, seconds=0.1)
+    slow = caches.CachedValue("value", NOW, state=1, seconds=5.0)
+    quick = caches.CachedValue("value", NOW, state=1, seconds=0.1)
     soon, later = NOW + timedelta(seconds=59), NOW + timedelta(seconds=61)
 
     assert slow.is_good(at=soon, state=2, patience=None)
@@ -50,7 +50,7 @@ def test_what_took_long_is_kept_for_a_minute() -> None:
 
 
 def test_while_somebody_makes_it_the_one_before_is_given() -> None:
-    keeper = Keeper()
+    keeper = StatisticsCache()
     keeper.get("x", lambda: "before", at=NOW, state=1)
     is_making, may_go_on = threading.Event(), threading.Event()
 
@@ -69,7 +69,7 @@ def test_while_somebody_makes_it_the_one_before_is_given() -> None:
 
 
 def test_the_oldest_goes_where_there_is_no_room() -> None:
-    keeper = Keeper(most=1)
+    keeper = StatisticsCache(most=1)
     for name in ("x", "y"):
         keeper.get(name, lambda: 1, at=NOW, state=1)
 

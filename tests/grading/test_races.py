@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from grader.errors import KeysetError
-from grader.grading.context import Desk
-from grader.grading.idempotency import Answered, RequestKey
+from grader.grading.context import GradingContext
+from grader.grading.idempotency import IdempotencyKey, IdempotentResponse
 from grader.grading.publishing.publish import publish
-from grader.grading.submissions.submit import Sending, submit
+from grader.grading.submissions.submit import SubmitRequest, submit
 from grader.rubric.catalog import read_assignment
 from grader.store.database import Database, Session, open_database
 from grader.store.queries.attempts import list_judged
@@ -57,18 +57,18 @@ def enrolment_of(world: World, login: str) -> EnrolmentLine:
 
 
 def post_all(
-    world: World, sendings: Sequence[Sending], *, processes: int
-) -> list[Answered | KeysetError]:
+    world: World, sendings: Sequence[SubmitRequest], *, processes: int
+) -> list[IdempotentResponse | KeysetError]:
     """Put all into the lines of several writers at the same moment, and wait."""
-    desks = [Desk(world.service.desk.signing_key) for _ in range(processes)]
+    desks = [GradingContext(world.service.desk.signing_key) for _ in range(processes)]
     handlers = [_handler(desk) for desk in desks]
     barrier = threading.Barrier(len(sendings))
 
-    def post(number: int) -> Answered | KeysetError:
+    def post(number: int) -> IdempotentResponse | KeysetError:
         barrier.wait()
         writer, handler = started[number % processes], handlers[number % processes]
         try:
-            answered: Answered = writer.put(handler, sendings[number]).result(60)
+            answered: IdempotentResponse = writer.put(handler, sendings[number]).result(60)
             return answered
         except KeysetError as error:
             return error
@@ -77,8 +77,10 @@ def post_all(
         return list(pool.map(post, range(len(sendings))))
 
 
-def _handler(desk: Desk) -> Any:
-    def handle(session: Session, pieces: Sequence[Sending]) -> Sequence[Answered | KeysetError]:
+def _handler(desk: GradingContext) -> Any:
+    def handle(
+        session: Session, pieces: Sequence[SubmitRequest]
+    ) -> Sequence[IdempotentResponse | KeysetError]:
         return submit(session, desk, pieces, at=datetime.now(UTC))
 
     return handle
@@ -88,13 +90,15 @@ def _handler(desk: Desk) -> Any:
 def test_of_many_posts_at_once_exactly_the_limit_is_taken(world: World, processes: int) -> None:
     enrolment = enrolment_of(world, "ada")
     sendings = [
-        Sending(enrolment, EXPLORATION, "3b", {"q": f"{number + 1} k_a"}, world.clock())
+        SubmitRequest(enrolment, EXPLORATION, "3b", {"q": f"{number + 1} k_a"}, world.clock())
         for number in range(POSTS)
     ]
 
     results = post_all(world, sendings, processes=processes)
 
-    codes = Counter(each.status if isinstance(each, Answered) else each.code for each in results)
+    codes = Counter(
+        each.status if isinstance(each, IdempotentResponse) else each.code for each in results
+    )
     assert codes == {201: 10, "attempts.none_left": POSTS - 10}
     with world.database.read() as session:
         judged = list_judged(session, parts=[(enrolment.id, EXPLORATION, "3b")])
@@ -108,13 +112,16 @@ def test_one_key_sent_many_times_at_once_gives_one_attempt_and_one_body(
     world: World, processes: int
 ) -> None:
     enrolment = enrolment_of(world, "ada")
-    key = RequestKey("per_ada", "try", "digest")
-    sending = Sending(enrolment, EXPLORATION, "3b", {"q": "k_a"}, world.clock(), key)
+    key = IdempotencyKey("per_ada", "try", "digest")
+    sending = SubmitRequest(enrolment, EXPLORATION, "3b", {"q": "k_a"}, world.clock(), key)
 
     results = post_all(world, [sending] * 24, processes=processes)
 
-    assert all(isinstance(each, Answered) for each in results), results
-    assert len({(each.status, each.body) for each in results if isinstance(each, Answered)}) == 1
+    assert all(isinstance(each, IdempotentResponse) for each in results), results
+    assert (
+        len({(each.status, each.body) for each in results if isinstance(each, IdempotentResponse)})
+        == 1
+    )
     with world.database.read() as session:
         judged = list_judged(session, parts=[(enrolment.id, EXPLORATION, "3b")])
     assert len(judged) == 1
@@ -125,13 +132,13 @@ def test_the_same_answer_sent_by_a_double_click_is_one_attempt(
     world: World, processes: int
 ) -> None:
     enrolment = enrolment_of(world, "ada")
-    sending = Sending(enrolment, EXPLORATION, "3b", {"q": "k_a"}, world.clock())
+    sending = SubmitRequest(enrolment, EXPLORATION, "3b", {"q": "k_a"}, world.clock())
 
     results = post_all(world, [sending] * 16, processes=processes)
 
-    bodies = [json.loads(each.body) for each in results if isinstance(each, Answered)]
+    bodies = [json.loads(each.body) for each in results if isinstance(each, IdempotentResponse)]
     assert len({each["id"] for each in bodies}) == 1
-    assert Counter(each.status for each in results if isinstance(each, Answered)) == {
+    assert Counter(each.status for each in results if isinstance(each, IdempotentResponse)) == {
         201: 1,
         200: 15,
     }
@@ -142,7 +149,7 @@ def test_everybodys_answers_are_judged_as_if_each_were_alone(world: World, proce
     logins = ["ada", "bob", "arthur", "irene"]
     answers = [{"q": "40 (k_a + k_b)"}, {"q": "k_a"}, {"q": "40 k_b"}, {"q": "no_such"}]
     sendings = [
-        Sending(enrolment_of(world, login), EXPLORATION, "3b", answer, world.clock())
+        SubmitRequest(enrolment_of(world, login), EXPLORATION, "3b", answer, world.clock())
         for login in logins
         for answer in answers
     ]
@@ -151,7 +158,7 @@ def test_everybodys_answers_are_judged_as_if_each_were_alone(world: World, proce
 
     for start in range(0, len(sendings), len(answers)):
         scores = [
-            json.loads(each.body)["score"] if isinstance(each, Answered) else each.code
+            json.loads(each.body)["score"] if isinstance(each, IdempotentResponse) else each.code
             for each in results[start : start + len(answers)]
         ]
         assert scores == [8, 0, 0, "formula.unknown"]
@@ -173,14 +180,21 @@ def test_publishing_waits_for_answers_on_their_way_and_they_for_it(world: World)
         with other.write() as session:
             run = get_run(session, run_id="one")
             publish(
-                session, Desk(world.service.desk.signing_key), run=run, assignment=stricter,
-                opens_at=None, due_at=DUE, note="", at=world.clock(), by="test",
-            )  # fmt: skip
+                session,
+                GradingContext(world.service.desk.signing_key),
+                run=run,
+                assignment=stricter,
+                opens_at=None,
+                due_at=DUE,
+                note="",
+                at=world.clock(),
+                by="test",
+            )
         has_published.set()
 
     publishing = threading.Thread(target=publish_stricter)
     with world.database.write() as session:
-        sending = Sending(enrolment, EXPLORATION, "3b", {"q": "k_a"}, world.clock())
+        sending = SubmitRequest(enrolment, EXPLORATION, "3b", {"q": "k_a"}, world.clock())
         submit(session, world.service.desk, [sending], at=world.clock())
         publishing.start()
         assert not has_published.wait(0.5), "it would not see the answer on its way"

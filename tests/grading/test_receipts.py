@@ -11,16 +11,16 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import ValidationError
 
-from grader.feedback.parts import canonical_json
+from grader.feedback.base import to_canonical_json
 from grader.feedback.receipt import Receipt, hash_used
 from grader.grading.signing import (
     SigningKey,
-    encode,
-    key_id,
-    sign,
-    stamp,
+    compute_key_id,
+    encode_base64url,
+    sign_receipt,
+    to_attempt_receipt,
+    to_withheld_receipt,
     verify_signature,
-    withhold,
 )
 from tests.grading.bundling import KEY, NOISY, PREDICTIONS, RECEIVED_AT, STRETCHED, bundle_of
 from tests.support import submit
@@ -67,8 +67,8 @@ def test_another_key_does_not_verify() -> None:
 
 def test_a_signature_under_the_name_of_another_key_is_not_valid() -> None:
     named = SIGNED.model_copy(update={"key": SigningKey.generate().id})
-    content = canonical_json(named.model_dump(mode="json", exclude={"signature"}))
-    signed = named.model_copy(update={"signature": encode(KEY.private.sign(content))})
+    content = to_canonical_json(named.model_dump(mode="json", exclude={"signature"}))
+    signed = named.model_copy(update={"signature": encode_base64url(KEY.private.sign(content))})
 
     assert not verify_signature(signed, KEY.public)
 
@@ -88,8 +88,8 @@ def test_a_key_survives_being_kept() -> None:
     kept = SigningKey.from_bytes(key.to_bytes())
 
     assert (kept.id, kept.public) == (key.id, key.public)
-    assert sign(SIGNED, kept) == sign(SIGNED, key)
-    assert key.id == key_id(key.public)
+    assert sign_receipt(SIGNED, kept) == sign_receipt(SIGNED, key)
+    assert key.id == compute_key_id(key.public)
 
 
 def test_the_private_key_is_not_shown_by_accident() -> None:
@@ -114,15 +114,15 @@ def test_the_signature_can_be_checked_without_keyset() -> None:
 
 
 def test_canonical_json_has_one_form() -> None:
-    one = canonical_json({"b": [1.0, 2.5, None, True], "a": "µ"})
+    one = to_canonical_json({"b": [1.0, 2.5, None, True], "a": "µ"})
 
     assert one == '{"a":"µ","b":[1,2.5,null,true]}'.encode()
-    assert one == canonical_json({"a": "µ", "b": (1, 2.5, None, True)})
+    assert one == to_canonical_json({"a": "µ", "b": (1, 2.5, None, True)})
 
 
 def test_the_time_is_told_in_utc_wherever_it_was_taken() -> None:
     there = RECEIVED_AT.astimezone(timezone(timedelta(hours=2)))
-    again = stamp(SIGNED, attempt="att_1", course="run-2026", received_at=there)
+    again = to_attempt_receipt(SIGNED, attempt="att_1", course="run-2026", received_at=there)
 
     assert again == SIGNED
     assert json.loads(again.model_dump_json())["received_at"] == "2026-03-01T12:30:15.250000Z"
@@ -130,7 +130,7 @@ def test_the_time_is_told_in_utc_wherever_it_was_taken() -> None:
 
 def test_a_time_without_offset_is_no_time() -> None:
     with pytest.raises(ValidationError):
-        stamp(
+        to_attempt_receipt(
             SIGNED,
             attempt="att_1",
             course="run-2026",
@@ -152,7 +152,9 @@ def test_a_withheld_receipt_is_the_same_whatever_the_answer_earned() -> None:
     wrong = bundle_of(STRETCHED, {**PREDICTIONS, "variance": 9}, uses={"q": "mu_a"}).receipt
     sent = {"answer": "", "used_answer": "", "signature": None}
 
-    assert withhold(right).model_copy(update=sent) == withhold(wrong).model_copy(update=sent)
+    assert to_withheld_receipt(right).model_copy(update=sent) == to_withheld_receipt(
+        wrong
+    ).model_copy(update=sent)
 
 
 def test_the_receipt_does_not_let_students_try_out_what_the_reference_is() -> None:

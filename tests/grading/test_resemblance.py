@@ -9,19 +9,18 @@ import pytest
 
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge
-from grader.engine.judge.prefilter import Sieve
-from grader.engine.random.batch_variants import draw_crowd, pick_variant
+from grader.engine.judge.prefilter import Prefilter
 from grader.engine.random.streams import DEVELOPMENT_KEYS
-from grader.engine.random.variants import Variant, stack_variants
+from grader.engine.random.variants import Variant, draw_variants, select_variant, stack_variants
 from grader.formula.eval.evaluate import evaluate_finite
 from grader.formula.formula import read_tree
-from grader.grading.integrity.coincidence import Chance
+from grader.grading.integrity.coincidence import CoincidenceRate
 from grader.grading.integrity.search import (
-    Search,
+    SearchResult,
     Suspect,
-    have_same_numbers,
-    is_in_numbers,
-    search,
+    has_numbers,
+    has_same_numbers,
+    search_copied_answers,
 )
 from grader.reading.answer import Answer, read_answer
 from grader.rubric.catalog import Rubric
@@ -55,9 +54,11 @@ def numbers_for(name: str, texts: dict[str, str], variant: Variant) -> Answer:
     return read_answer(sent, rubric.question.fields, drawn)
 
 
-def look(name: str, answer: Answer, variants: dict[str, Variant]) -> Search:
+def look(name: str, answer: Answer, variants: dict[str, Variant]) -> SearchResult:
     suspect = Suspect("attempt", "student-0", answer)
-    return search(judge_of(name), [suspect], variants, report=lambda attempts, pairs: None)
+    return search_copied_answers(
+        judge_of(name), [suspect], variants, report=lambda attempts, pairs: None
+    )
 
 
 AVERAGE, COPY, SAMPLED = (
@@ -128,9 +129,9 @@ def test_formulas_are_not_numbers_and_lists_in_formulas_are() -> None:
             {"q": text}, rubric_of(AVERAGE).question.fields, stack_variants([variant])
         )
 
-    assert not is_in_numbers(read("40 (k_a + k_b)"))
-    assert is_in_numbers(read([1, 2, 3, 4, 5, 6, 7]))
-    assert is_in_numbers(read("40 [1, 2, 3, 4, 5, 6, 7]"))
+    assert not has_numbers(read("40 (k_a + k_b)"))
+    assert has_numbers(read([1, 2, 3, 4, 5, 6, 7]))
+    assert has_numbers(read("40 [1, 2, 3, 4, 5, 6, 7]"))
 
 
 def test_the_same_numbers_are_the_same_to_four_digits() -> None:
@@ -140,8 +141,8 @@ def test_the_same_numbers_are_the_same_to_four_digits() -> None:
         sent = {"q": [1, 2, 3, 4, 5, 6, last]}
         return read_answer(sent, rubric_of(AVERAGE).question.fields, stack_variants([variant]))
 
-    assert have_same_numbers(read(7), read(7.00001))
-    assert not have_same_numbers(read(7), read(7.1))
+    assert has_same_numbers(read(7), read(7.00001))
+    assert not has_same_numbers(read(7), read(7.1))
 
 
 # The sieve and the crowd
@@ -158,10 +159,10 @@ SIEVED = [
 @pytest.mark.parametrize("name", SIEVED)
 def test_the_sieve_lets_through_all_that_a_judge_would(name: str) -> None:
     judge, rubric = judge_of(name), rubric_of(name)
-    crowd = draw_crowd(rubric.question.draws, np.random.default_rng(7), 64)
-    sieve = Sieve.of(judge)
+    crowd = draw_variants(rubric.question.draws, np.random.default_rng(7), 64)
+    sieve = Prefilter.of(judge)
     prepared = sieve.prepare(crowd)
-    own = [pick_variant(crowd, row, name=f"row-{row}") for row in range(64)]
+    own = [select_variant(crowd, row, name=f"row-{row}") for row in range(64)]
     for example in rubric.form.examples:
         if not example.numbers or example.refused or example.rounded or example.of == "another":
             continue
@@ -181,7 +182,7 @@ def test_the_sieve_lets_through_all_that_a_judge_would(name: str) -> None:
 @pytest.mark.parametrize("name", SIEVED)
 def test_a_crowd_is_drawn_like_the_variants_of_students(name: str) -> None:
     draws = rubric_of(name).question.draws
-    crowd = draw_crowd(draws, np.random.default_rng(3), 600)
+    crowd = draw_variants(draws, np.random.default_rng(3), 600)
     singly = stack_variants([judge_of(name).variant(f"single-{number}") for number in range(600)])
 
     assert crowd.values.keys() == singly.values.keys()
@@ -204,7 +205,7 @@ def test_a_crowd_is_drawn_like_the_variants_of_students(name: str) -> None:
 
 
 def test_a_chance_that_was_never_seen_is_told_as_a_bound() -> None:
-    never = Chance(hits=0, tried=10_000, others=100)
+    never = CoincidenceRate(hits=0, tried=10_000, others=100)
 
     assert never.is_bound
     assert 0.02 < never.for_any < 0.03
@@ -212,9 +213,9 @@ def test_a_chance_that_was_never_seen_is_told_as_a_bound() -> None:
 
 
 def test_a_chance_for_many_is_that_of_at_least_one() -> None:
-    chance = Chance(hits=50, tried=1000, others=20)
+    chance = CoincidenceRate(hits=50, tried=1000, others=20)
 
     assert chance.for_any == pytest.approx(1 - 0.95**20)
     assert chance.bound_for_any > chance.for_any
     assert chance.says_nothing
-    assert not Chance(hits=5, tried=100_000, others=20).says_nothing
+    assert not CoincidenceRate(hits=5, tried=100_000, others=20).says_nothing

@@ -18,16 +18,16 @@ from grader.errors import NotFound
 from grader.grading.analytics.statistics import (
     AssignmentStatistics,
     QuestionStatistics,
-    assignment_statistics,
+    load_assignment_statistics,
 )
-from grader.grading.context import Desk
-from grader.grading.idempotency import Answered
+from grader.grading.context import GradingContext
+from grader.grading.idempotency import IdempotentResponse
 from grader.grading.publishing.publish import publish
 from grader.grading.signing import SigningKey
-from grader.grading.submissions.submit import Sending, submit
-from grader.rubric.catalog import Assignment, read_assignment
+from grader.grading.submissions.submit import SubmitRequest, submit
+from grader.rubric.catalog import CompiledAssignment, read_assignment
 from grader.store.database import Database, Session
-from grader.store.queries.attempts import list_judged_of_question, note_view
+from grader.store.queries.attempts import list_judged_of_question, record_view
 from grader.store.queries.courses import (
     EnrolmentLine,
     RunLine,
@@ -38,7 +38,7 @@ from grader.store.queries.courses import (
 )
 from grader.store.queries.people import add_person
 from grader.store.queries.publications import add_extension
-from grader.store.tables import Judgement
+from grader.store.tables import JudgementRow
 from tests.support import shipped
 
 OPENS = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
@@ -66,7 +66,7 @@ QUESTIONS = {
 
 
 @cache
-def homework(name: str) -> Assignment:
+def homework(name: str) -> CompiledAssignment:
     """A shipped assignment with some of its questions, which takes answers three days late."""
     questions = QUESTIONS[name]
     text = f"id: {name}\ntitle: Homework\nquestions: [{', '.join(questions)}]\nlate: {{days: 3}}\n"
@@ -79,7 +79,9 @@ class Classroom:
     """A course run with its students, and one assignment in force."""
 
     database: Database
-    desk: Desk = field(default_factory=lambda: Desk(SigningKey.from_bytes(bytes(32))))
+    desk: GradingContext = field(
+        default_factory=lambda: GradingContext(SigningKey.from_bytes(bytes(32)))
+    )
     members: dict[str, EnrolmentLine] = field(default_factory=dict)
 
     @contextmanager
@@ -117,7 +119,7 @@ class Classroom:
     def see(self, login: str, minute: float, assignment: str = HOMEWORK) -> None:
         with self.writing() as session:
             part = (self.members[login].id, assignment, "1c")
-            note_view(session, run_id=RUN.id, part=part, at=OPENS + timedelta(minutes=minute))
+            record_view(session, run_id=RUN.id, part=part, at=OPENS + timedelta(minutes=minute))
 
     def send(
         self,
@@ -130,18 +132,20 @@ class Classroom:
         assignment: str = HOMEWORK,
     ) -> None:
         received_at = at or OPENS + timedelta(minutes=minute)
-        sending = Sending(self.members[login], assignment, question, answer, received_at)
+        sending = SubmitRequest(self.members[login], assignment, question, answer, received_at)
         self.send_all([sending])
 
-    def send_all(self, sendings: list[Sending]) -> None:
+    def send_all(self, sendings: list[SubmitRequest]) -> None:
         with self.writing() as session:
             results = submit(session, self.desk, sendings, at=OPENS)
         for result in results:
-            assert isinstance(result, Answered), result
+            assert isinstance(result, IdempotentResponse), result
 
     def statistics(self, assignment: str = HOMEWORK) -> AssignmentStatistics:
         with self.database.read() as session:
-            return assignment_statistics(session, self.desk, run_id=RUN.id, assignment=assignment)
+            return load_assignment_statistics(
+                session, self.desk, run_id=RUN.id, assignment=assignment
+            )
 
     def question(self, name: str = "1c", assignment: str = HOMEWORK) -> QuestionStatistics:
         (found,) = (each for each in self.statistics(assignment).questions if each.question == name)
@@ -371,13 +375,13 @@ def test_discrimination_correlates_first_attempts_with_the_other_questions(
     for login, (points, points_1b) in first.items():
         member = classroom.members[login]
         sendings += [
-            Sending(member, HOMEWORK, "1c", EARNS[points], OPENS),
+            SubmitRequest(member, HOMEWORK, "1c", EARNS[points], OPENS),
             # A second attempt changes nothing, and neither does the written part.
-            Sending(member, HOMEWORK, "1c", {"q": "44 (k_i + k_j)"}, OPENS),
-            Sending(member, HOMEWORK, "1a", {"explanation": "Σ = 1"}, OPENS),
+            SubmitRequest(member, HOMEWORK, "1c", {"q": "44 (k_i + k_j)"}, OPENS),
+            SubmitRequest(member, HOMEWORK, "1a", {"explanation": "Σ = 1"}, OPENS),
         ]
         if login != "s00":
-            sendings.append(Sending(member, HOMEWORK, "1b", EARNS_1B[points_1b], OPENS))
+            sendings.append(SubmitRequest(member, HOMEWORK, "1b", EARNS_1B[points_1b], OPENS))
     classroom.send_all(sendings)
     others = [0 if login == "s00" else points for login, (_, points) in first.items()]
     expected = np.corrcoef([points for points, _ in first.values()], others)[0, 1]
@@ -429,9 +433,9 @@ def test_after_a_regrade_the_newest_judgement_holds(classroom: Classroom) -> Non
         )  # fmt: skip
         row = {
             column.key: getattr(again, column.key, attempt.run_id)
-            for column in Judgement.__table__.columns
+            for column in JudgementRow.__table__.columns
         }
-        session.execute(insert(Judgement), [row])
+        session.execute(insert(JudgementRow), [row])
     found = classroom.question()
 
     assert found.attempts == 2

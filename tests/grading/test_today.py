@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from grader.accounts.callers import Caller, Place, enter
+from grader.accounts.callers import Caller, Membership, get_membership
 from grader.domain.roles import ALL_SCOPES, Role
 from grader.errors import MissingRole
 from grader.grading.analytics.staff_home import (
-    MOST_NAMES,
+    MAX_NAMES,
     DubiousQuestions,
-    Today,
-    find_dubious,
-    look_at_today,
+    StaffHome,
+    load_dubious_questions,
+    load_staff_home,
 )
 from grader.store.database import Database
 from grader.store.queries.courses import change_enrolment
@@ -40,22 +40,22 @@ def world(database: Database) -> Iterator[World]:
         yield world
 
 
-def place_in(world: World, login: str, course: str) -> Place:
+def place_in(world: World, login: str, course: str) -> Membership:
     person = world.people[login]
     with world.database.read() as session:
-        return enter(session, Caller(person.id, ALL_SCOPES, person), run_id=course)
+        return get_membership(session, Caller(person.id, ALL_SCOPES, person), run_id=course)
 
 
-def today_of(world: World, course: str = "one", login: str = "olga") -> Today:
+def today_of(world: World, course: str = "one", login: str = "olga") -> StaffHome:
     place = place_in(world, login, course)
     with world.database.read() as session:
-        return look_at_today(session, world.service.desk, place, at=world.clock())
+        return load_staff_home(session, world.service.desk, place, at=world.clock())
 
 
 def dubious_of(world: World) -> DubiousQuestions:
     place = place_in(world, "irene", "one")
     with world.database.read() as session:
-        return find_dubious(session, world.service.desk, place, at=world.clock())
+        return load_dubious_questions(session, world.service.desk, place, at=world.clock())
 
 
 def tasks_of(world: World, course: str = "one") -> dict[str, tuple[int, int]]:
@@ -201,7 +201,7 @@ def test_staff_and_those_who_left_are_not_stuck_nor_counted(world: World) -> Non
 
 
 def test_many_who_are_stuck_are_counted_and_some_named(world: World) -> None:
-    logins = [f"s{number:02}" for number in range(MOST_NAMES + 2)]
+    logins = [f"s{number:02}" for number in range(MAX_NAMES + 2)]
     for login in logins:
         world.add_member(login, Role.STUDENT)
         miss(world, login, 3)
@@ -209,8 +209,8 @@ def test_many_who_are_stuck_are_counted_and_some_named(world: World) -> None:
     world.clock.now = DUE - timedelta(hours=1)
     (stuck,) = today_of(world).stuck
 
-    assert stuck.count == MOST_NAMES + 3
-    assert [each.login for each in stuck.students] == ["ada", *logins[: MOST_NAMES - 1]]
+    assert stuck.count == MAX_NAMES + 3
+    assert [each.login for each in stuck.students] == ["ada", *logins[: MAX_NAMES - 1]]
 
 
 def test_what_came_in_within_a_day_is_counted(world: World) -> None:

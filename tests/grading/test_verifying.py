@@ -11,20 +11,21 @@ import pytest
 from sqlalchemy import text
 
 from grader.feedback.receipt import Receipt, hash_answer
-from grader.grading.audit.findings import MOST_SHOWN
-from grader.grading.audit.verify import Head, Sample
-from grader.grading.context import Desk
-from grader.grading.grades.overrides import override, version_of
-from grader.grading.signing import SigningKey, sign, withhold
+from grader.grading.audit.chain import ChainHead
+from grader.grading.audit.findings import MAX_DISCREPANCIES
+from grader.grading.audit.rejudging import RejudgeSample
+from grader.grading.context import GradingContext
+from grader.grading.grades.overrides import format_grade_version, override_grade
+from grader.grading.signing import SigningKey, sign_receipt, to_withheld_receipt
 from grader.store.database import Database, open_database
+from grader.store.queries.audit import add_signing_key
 from grader.store.queries.courses import get_member
 from grader.store.queries.grades import find_grades
-from grader.store.queries.signing_keys import add_signing_key
 from tests.accounts.people import RUN, place_of
 from tests.databases import BACKENDS, fresh_url
 from tests.grading.audited import SINGLE_HEAD, TRANSFORMERS, Store, days, fill, tampering
 
-ALL = Sample(None, 0)
+ALL = RejudgeSample(None, 0)
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
@@ -45,13 +46,13 @@ def names(store: Store) -> dict[str, str]:
 def found_after(
     store: Store,
     *statements: str,
-    sample: Sample | None = None,
-    head: Head | None = None,
+    sample: RejudgeSample | None = None,
+    head: ChainHead | None = None,
     **more: Any,
 ) -> dict[str, list[tuple[str, str]]]:
     if "publication" in str(statements) or "rubric_texts" in str(statements):
         # A desk keeps what never changes.
-        store = replace(store, verifier=Desk(SigningKey.generate()))
+        store = replace(store, verifier=GradingContext(SigningKey.generate()))
     used = {name: value for name, value in names(store).items() if f":{name}" in str(statements)}
     with tampering(store.database, *statements, **used, **more) as session:
         return store.found(session, sample=sample, head=head)
@@ -498,13 +499,13 @@ def test_all_discrepancies_are_counted_and_fifty_are_shown(store: Store) -> None
         "INSERT INTO idempotency_keys (caller, key, request_digest, status, body, made_at)"
         f" SELECT caller, 'copy {number}', request_digest, status, '', made_at"
         " FROM idempotency_keys WHERE key = 'cora late'"
-        for number in range(MOST_SHOWN + 10)
+        for number in range(MAX_DISCREPANCIES + 10)
     ]
     with tampering(store.database, *copies) as session:
         last = store.verify(session).checks[-1]
 
     assert last.name == "idempotency"
-    assert (last.found, len(last.discrepancies)) == (MOST_SHOWN + 10, MOST_SHOWN)
+    assert (last.found, len(last.discrepancies)) == (MAX_DISCREPANCIES + 10, MAX_DISCREPANCIES)
 
 
 # The end of the chain
@@ -524,9 +525,9 @@ def test_an_earlier_head_is_still_in_a_chain_that_grew(store: Store) -> None:
     with store.database.read() as session:
         digest = session.execute(text("SELECT digest FROM audit WHERE number = 5")).scalar_one()
 
-    assert store.verify(head=Head(5, str(digest))).is_fine
-    assert not store.verify(head=Head(6, str(digest))).is_fine
-    assert store.verify(head=Head(0, "sha256:" + "0" * 64)).is_fine
+    assert store.verify(head=ChainHead(5, str(digest))).is_fine
+    assert not store.verify(head=ChainHead(6, str(digest))).is_fine
+    assert store.verify(head=ChainHead(0, "sha256:" + "0" * 64)).is_fine
 
 
 # What clients were told
@@ -565,7 +566,7 @@ def test_what_a_client_was_told_otherwise_is_named(store: Store, name: str, valu
 
 def test_a_receipt_that_was_signed_with_other_points_differs(store: Store) -> None:
     receipt = Receipt.model_validate(store.told["bob 3"]["receipt"])
-    other = sign(receipt.model_copy(update={"score": Decimal(1)}), store.desk.signing_key)
+    other = sign_receipt(receipt.model_copy(update={"score": Decimal(1)}), store.desk.signing_key)
 
     assert discrepancies(store, told(store, "bob 3", receipt=other.model_dump(mode="json"))) == [
         (store.id("bob 3"), "The client was told otherwise: score. (line 1)")
@@ -574,7 +575,7 @@ def test_a_receipt_that_was_signed_with_other_points_differs(store: Store) -> No
 
 def test_a_forged_receipt_has_no_valid_signature(store: Store) -> None:
     receipt = Receipt.model_validate(store.told["bob 3"]["receipt"])
-    forged = sign(receipt, SigningKey.generate())
+    forged = sign_receipt(receipt, SigningKey.generate())
 
     assert discrepancies(store, told(store, "bob 3", receipt=forged.model_dump(mode="json"))) == [
         (store.id("bob 3"), "The receipt has no valid signature of this service. (line 1)")
@@ -599,7 +600,7 @@ def test_a_newer_key_may_have_signed_what_withholds_the_result(store: Store) -> 
             text("SELECT receipt FROM judgements WHERE attempt_id = :id"),
             {"id": store.id("ada withheld")},
         ).scalar_one()
-    again = sign(withhold(Receipt.model_validate(orjson.loads(stored))), newer)
+    again = sign_receipt(to_withheld_receipt(Receipt.model_validate(orjson.loads(stored))), newer)
     line = told(store, "ada withheld", receipt=again.model_dump(mode="json"))
 
     with tampering(store.database) as session:
@@ -611,7 +612,7 @@ def test_a_newer_key_may_have_signed_what_withholds_the_result(store: Store) -> 
 def test_after_a_regrade_the_receipt_of_before_still_holds(store: Store) -> None:
     # Judged once more, by a later engine; the first judgement stays.
     first = Receipt.model_validate(store.told["cora late"]["receipt"])
-    second = sign(first.model_copy(update={"engine": "9.9"}), store.desk.signing_key)
+    second = sign_receipt(first.model_copy(update={"engine": "9.9"}), store.desk.signing_key)
     copy = (
         "INSERT INTO judgements (id, run_id, attempt_id, number, rubric_version, verdicts,"
         " misconceptions, uses, awarded, possible, pending, needs_person, receipt, judged_at)"
@@ -647,7 +648,7 @@ def test_after_a_regrade_the_receipt_of_before_still_holds(store: Store) -> None
     ],
 )
 def test_what_cannot_be_judged_again_is_told(store: Store, statement: str, said: str) -> None:
-    store = replace(store, verifier=Desk(SigningKey.generate()))
+    store = replace(store, verifier=GradingContext(SigningKey.generate()))
     found = found_after(store, statement, sample=ALL)
 
     texts = dict(found["judged again"])
@@ -671,7 +672,7 @@ def test_verdicts_that_come_out_differently_are_noticed(store: Store) -> None:
 def test_a_seed_chooses_the_same_attempts_again(store: Store) -> None:
     def chosen(seed: int) -> set[str]:
         with tampering(store.database, "DELETE FROM variants") as session:
-            checked = store.verify(session, sample=Sample(3, seed)).checks[-1]
+            checked = store.verify(session, sample=RejudgeSample(3, seed)).checks[-1]
         return {each.subject for each in checked.discrepancies}
 
     assert len(chosen(1)) == 3
@@ -706,8 +707,8 @@ def change(store: Store) -> None:
         cora = get_member(session, run_id=RUN, login="cora")
         part = (cora.enrolment.id, TRANSFORMERS, "c-i")
         grade = find_grades(session, parts=[part]).get(part)
-        override(
+        override_grade(
             session, store.desk, place_of(session, "grace"), cora, assignment=TRANSFORMERS,
-            question="c-i", points=Decimal(1), reason="appeal", version=version_of(grade),
+            question="c-i", points=Decimal(1), reason="appeal", version=format_grade_version(grade),
             at=days(20),
         )  # fmt: skip

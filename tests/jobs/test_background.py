@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 
-from grader.web.ops.background import Background, ShouldEnd
+from grader.web.ops.background import BackgroundRunner, ShouldStop
 
 
 def test_one_piece_of_work_at_a_time() -> None:
-    background, may_go_on = Background(), threading.Event()
+    background, may_go_on = BackgroundRunner(), threading.Event()
     assert background.reserve()
 
-    def work(should_end: ShouldEnd) -> None:
+    def work(should_end: ShouldStop) -> None:
         may_go_on.wait(10)
 
     background.start(work)
@@ -25,9 +25,9 @@ def test_one_piece_of_work_at_a_time() -> None:
 
 
 def test_work_is_asked_to_end_and_nothing_new_begins() -> None:
-    background, seen = Background(), threading.Event()
+    background, seen = BackgroundRunner(), threading.Event()
 
-    def work(should_end: ShouldEnd) -> None:
+    def work(should_end: ShouldStop) -> None:
         while not should_end():
             seen.wait(0.01)
         seen.set()
@@ -41,7 +41,7 @@ def test_work_is_asked_to_end_and_nothing_new_begins() -> None:
 
 
 def test_a_turn_that_was_not_used_is_given_back() -> None:
-    background = Background()
+    background = BackgroundRunner()
     assert background.reserve()
     background.start(lambda should_end: None)
     assert background.wait(10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.domain.shapes import NUMBER, Kind, Shape
-from grader.reading.grid import lay_out_cells
+from grader.reading.grid import find_grid
 
 MATRIX = Shape(Kind.MATRIX, 2, 3)
 COLUMN = Shape(Kind.COLUMN, 3)
@@ -23,7 +23,7 @@ COLUMN = Shape(Kind.COLUMN, 3)
     ],
 )
 def test_every_way_to_write_a_matrix_gives_the_same_grid(text: str) -> None:
-    grid = lay_out_cells(text, field="M", shape=MATRIX)
+    grid = find_grid(text, field="M", shape=MATRIX)
 
     assert grid is not None
     assert grid.rows == (("1", "2", "3"), ("4", "5", "6"))
@@ -31,7 +31,7 @@ def test_every_way_to_write_a_matrix_gives_the_same_grid(text: str) -> None:
 
 
 def test_cells_stand_as_they_were_written_and_ragged_rows_stay_ragged() -> None:
-    grid = lay_out_cells("[[1.50, -2e3], [nan]]", field="M", shape=MATRIX)
+    grid = find_grid("[[1.50, -2e3], [nan]]", field="M", shape=MATRIX)
 
     assert grid is not None
     assert grid.rows == (("1.50", "-2e3"), ("nan",))
@@ -40,7 +40,7 @@ def test_cells_stand_as_they_were_written_and_ragged_rows_stay_ragged() -> None:
 
 
 def test_a_vector_is_one_row() -> None:
-    grid = lay_out_cells("[1, 2]", field="q", shape=COLUMN)
+    grid = find_grid("[1, 2]", field="q", shape=COLUMN)
 
     assert grid is not None
     assert grid.rows == (("1", "2"),)
@@ -50,8 +50,8 @@ def test_a_vector_is_one_row() -> None:
 
 @pytest.mark.parametrize("text", ["k_a + k_b", "", "[[[1]]]", "]][["])
 def test_where_there_is_no_grid_there_is_none(text: str) -> None:
-    assert lay_out_cells(text, field="q", shape=COLUMN) is None
+    assert find_grid(text, field="q", shape=COLUMN) is None
 
 
 def test_a_number_has_no_grid() -> None:
-    assert lay_out_cells("5", field="c", shape=NUMBER) is None
+    assert find_grid("5", field="c", shape=NUMBER) is None

@@ -12,13 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from grader.domain.shapes import NUMBER, Shape, column, matrix, row
+from grader.domain.shapes import NUMBER, Shape, make_column_shape, make_matrix_shape, make_row_shape
 from grader.errors import AnswerRefused, FieldError
-from grader.reading.layouts import MOST_ENTRIES
-from grader.reading.locations import excerpt
+from grader.reading.layouts import MAX_ENTRIES
+from grader.reading.locations import format_excerpt
 from grader.reading.numbers import Array, read_array
 
-SHAPES = st.sampled_from([NUMBER, column(1), column(3), row(2), matrix(2, 3), matrix(3, 1)])
+SHAPES = st.sampled_from(
+    [
+        NUMBER,
+        make_column_shape(1),
+        make_column_shape(3),
+        make_row_shape(2),
+        make_matrix_shape(2, 3),
+        make_matrix_shape(3, 1),
+    ]
+)
 JSON_SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30)
 JSON_VALUES = st.recursive(
     JSON_SCALARS,
@@ -61,18 +70,28 @@ def nested(depth: int) -> list[Any]:
         pytest.param(0.25, NUMBER, id="a number"),
         pytest.param(np.float32(0.25), NUMBER, id="a NumPy number"),
         pytest.param(np.array(0.25), NUMBER, id="an array without axes"),
-        pytest.param([1.5, -2.0, 3.0], column(3), id="a column"),
-        pytest.param([1.5, -2.0], row(2), id="a row, flat as a column is"),
-        pytest.param([1, 2, 3], column(3), id="integers"),
-        pytest.param([2**53, -(2**53)], column(2), id="the largest exact integers"),
-        pytest.param([[1, 2.5, 3], [4, 5, 6]], matrix(2, 3), id="a matrix"),
-        pytest.param([[1], [2], [3]], matrix(3, 1), id="a matrix of one column"),
-        pytest.param(((1, 2, 3), (4, 5, 6)), matrix(2, 3), id="tuples"),
-        pytest.param([np.array([1, 2, 3]), (4, 5, 6)], matrix(2, 3), id="rows of several types"),
-        pytest.param([np.int8(1), np.float16(2)], column(2), id="a list of NumPy numbers"),
-        pytest.param(np.arange(6, dtype=np.int32).reshape(2, 3), matrix(2, 3), id="an int array"),
-        pytest.param(np.arange(6.0).reshape(3, 2).T, matrix(2, 3), id="a transposed view"),
-        pytest.param(np.array([1, 2], dtype=">f8"), column(2), id="bytes in the other order"),
+        pytest.param([1.5, -2.0, 3.0], make_column_shape(3), id="a column"),
+        pytest.param([1.5, -2.0], make_row_shape(2), id="a row, flat as a column is"),
+        pytest.param([1, 2, 3], make_column_shape(3), id="integers"),
+        pytest.param([2**53, -(2**53)], make_column_shape(2), id="the largest exact integers"),
+        pytest.param([[1, 2.5, 3], [4, 5, 6]], make_matrix_shape(2, 3), id="a matrix"),
+        pytest.param([[1], [2], [3]], make_matrix_shape(3, 1), id="a matrix of one column"),
+        pytest.param(((1, 2, 3), (4, 5, 6)), make_matrix_shape(2, 3), id="tuples"),
+        pytest.param(
+            [np.array([1, 2, 3]), (4, 5, 6)], make_matrix_shape(2, 3), id="rows of several types"
+        ),
+        pytest.param(
+            [np.int8(1), np.float16(2)], make_column_shape(2), id="a list of NumPy numbers"
+        ),
+        pytest.param(
+            np.arange(6, dtype=np.int32).reshape(2, 3), make_matrix_shape(2, 3), id="an int array"
+        ),
+        pytest.param(
+            np.arange(6.0).reshape(3, 2).T, make_matrix_shape(2, 3), id="a transposed view"
+        ),
+        pytest.param(
+            np.array([1, 2], dtype=">f8"), make_column_shape(2), id="bytes in the other order"
+        ),
     ],
 )
 def test_numbers_of_the_right_shape_are_read(value: object, shape: Shape) -> None:
@@ -87,7 +106,7 @@ def test_numbers_of_the_right_shape_are_read(value: object, shape: Shape) -> Non
 def test_the_array_does_not_share_memory_with_what_was_sent() -> None:
     sent = np.array([1.0, 2.0])
 
-    read_array(sent, field="q", shape=column(2))[0] = 9.0
+    read_array(sent, field="q", shape=make_column_shape(2))[0] = 9.0
 
     assert sent[0] == 1.0
 
@@ -96,8 +115,8 @@ def test_the_array_does_not_share_memory_with_what_was_sent() -> None:
     ("value", "shape"),
     [
         pytest.param(-0.0, NUMBER, id="a number"),
-        pytest.param([-0.0, 1.0], column(2), id="a list"),
-        pytest.param(np.array([[-0.0, 1.0]]), matrix(1, 2), id="an array"),
+        pytest.param([-0.0, 1.0], make_column_shape(2), id="a list"),
+        pytest.param(np.array([[-0.0, 1.0]]), make_matrix_shape(1, 2), id="an array"),
     ],
 )
 def test_negative_zeros_become_zeros(value: object, shape: Shape) -> None:
@@ -108,51 +127,51 @@ def test_negative_zeros_become_zeros(value: object, shape: Shape) -> None:
     ("value", "shape", "code", "path", "message"),
     [
         pytest.param(
-            [1.0, 2.0], column(3), "answer.shape", (), "q has 2 numbers; 3 are needed.",
+            [1.0, 2.0], make_column_shape(3), "answer.shape", (), "q has 2 numbers; 3 are needed.",
             id="a vector too short",
         ),
         pytest.param(
-            [[1.0], [2.0], [3.0]], column(3), "answer.shape", (),
+            [[1.0], [2.0], [3.0]], make_column_shape(3), "answer.shape", (),
             "q is a 3 × 1 matrix; a column vector of 3 numbers is needed.",
             id="a nested column",
         ),
         pytest.param(
-            [[1.0, 2.0, 3.0]], row(3), "answer.shape", (),
+            [[1.0, 2.0, 3.0]], make_row_shape(3), "answer.shape", (),
             "q is a 1 × 3 matrix; a row vector of 3 numbers is needed.",
             id="a nested row",
         ),
         pytest.param(
-            [[1.0], [2.0, 3.0]], column(3), "answer.shape", (),
+            [[1.0], [2.0, 3.0]], make_column_shape(3), "answer.shape", (),
             "q is 2 rows of different lengths; a column vector of 3 numbers is needed.",
             id="ragged rows for a vector",
         ),
         pytest.param(
-            0.5, column(3), "answer.shape", (),
+            0.5, make_column_shape(3), "answer.shape", (),
             "q is a single number; a column vector of 3 numbers is needed.",
             id="a number for a vector",
         ),
         pytest.param(
-            [1.0, 2.0, 3.0], matrix(1, 3), "answer.shape", (),
+            [1.0, 2.0, 3.0], make_matrix_shape(1, 3), "answer.shape", (),
             "q is a flat list of length 3; a 1 × 3 matrix is needed.",
             id="a flat list for a matrix",
         ),
         pytest.param(
-            [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], matrix(2, 3), "answer.shape", (),
+            [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], make_matrix_shape(2, 3), "answer.shape", (),
             "q is a 3 × 2 matrix; a 2 × 3 matrix is needed.",
             id="a transposed matrix",
         ),
         pytest.param(
-            [[1.0, 2.0], [3.0, 4.0]], matrix(2, 3), "answer.shape", (),
+            [[1.0, 2.0], [3.0, 4.0]], make_matrix_shape(2, 3), "answer.shape", (),
             "q is a 2 × 2 matrix; a 2 × 3 matrix is needed.",
             id="all rows too short",
         ),
         pytest.param(
-            [[[1.0], [2.0]]], matrix(1, 2), "answer.shape", (),
+            [[[1.0], [2.0]]], make_matrix_shape(1, 2), "answer.shape", (),
             "q is a list with 3 levels of nesting; a 1 × 2 matrix is needed.",
             id="an axis too many",
         ),
         pytest.param(
-            [[1.0, 2.0], 3.0], matrix(2, 2), "answer.shape", (1,),
+            [[1.0, 2.0], 3.0], make_matrix_shape(2, 2), "answer.shape", (1,),
             "q, row 2 is a single number; a list of 2 numbers is needed.",
             id="a number for a row",
         ),
@@ -162,37 +181,37 @@ def test_negative_zeros_become_zeros(value: object, shape: Shape) -> None:
             id="a list for a number",
         ),
         pytest.param(
-            [[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 3.0]], matrix(2, 5), "row.length", (1,),
+            [[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 3.0]], make_matrix_shape(2, 5), "row.length", (1,),
             "q, row 2 has 3 numbers; 5 are needed.",
             id="a ragged matrix",
         ),
         pytest.param(
-            [], column(3), "answer.empty", (),
+            [], make_column_shape(3), "answer.empty", (),
             "q is empty; a column vector of 3 numbers is needed.",
             id="an empty list",
         ),
         pytest.param(
-            [[], []], matrix(2, 3), "answer.empty", (),
+            [[], []], make_matrix_shape(2, 3), "answer.empty", (),
             "q is empty; a 2 × 3 matrix is needed.",
             id="empty rows",
         ),
         pytest.param(
-            None, column(3), "number.type", (),
+            None, make_column_shape(3), "number.type", (),
             "q is null; a column vector of 3 numbers is needed.",
             id="null for a vector",
         ),
         pytest.param(
-            [0.0, 0.0, 0.0, True], column(4), "number.type", (3,),
+            [0.0, 0.0, 0.0, True], make_column_shape(4), "number.type", (3,),
             "q, entry 4 is true; write a plain number such as 0.25.",
             id="true for a number",
         ),
         pytest.param(
-            [[1.0, "0.5"]], matrix(1, 2), "number.type", (0, 1),
+            [[1.0, "0.5"]], make_matrix_shape(1, 2), "number.type", (0, 1),
             'q, row 1, entry 2 is the text "0.5"; write a plain number such as 0.25.',
             id="text for a number",
         ),
         pytest.param(
-            [1.0, [2.0]], column(2), "number.type", (1,),
+            [1.0, [2.0]], make_column_shape(2), "number.type", (1,),
             "q, entry 2 is a list; write a plain number such as 0.25.",
             id="a list among numbers",
         ),
@@ -202,22 +221,22 @@ def test_negative_zeros_become_zeros(value: object, shape: Shape) -> None:
             id="an object for a number",
         ),
         pytest.param(
-            [float("nan"), 1.0], column(2), "number.nan", (0,),
+            [float("nan"), 1.0], make_column_shape(2), "number.nan", (0,),
             "q, entry 1 is NaN, which is not a number; write a plain number such as 0.25.",
             id="NaN",
         ),
         pytest.param(
-            json.loads("[1, -1e309]"), column(2), "number.infinite", (1,),
+            json.loads("[1, -1e309]"), make_column_shape(2), "number.infinite", (1,),
             "q, entry 2 is infinite or beyond 1.8e308; write a finite number such as 1e6.",
             id="a number beyond the range of floats",
         ),
         pytest.param(
-            [1, 10**5000], column(2), "number.infinite", (1,),
+            [1, 10**5000], make_column_shape(2), "number.infinite", (1,),
             "q, entry 2 is infinite or beyond 1.8e308; write a finite number such as 1e6.",
             id="an integer beyond the range of floats",
         ),
         pytest.param(
-            [1, 2**53 + 1], column(2), "number.precision", (1,),
+            [1, 2**53 + 1], make_column_shape(2), "number.precision", (1,),
             "q, entry 2 is the integer 9007199254740993, which is too large to be held exactly.",
             id="an integer that would be rounded",
         ),
@@ -236,11 +255,17 @@ def test_a_fault_has_a_code_a_place_and_a_sentence(
 @pytest.mark.parametrize(
     ("value", "shape", "hint"),
     [
-        pytest.param([[1.0], [2.0]], column(2), "as a flat list", id="a nested column"),
-        pytest.param([[1.0, 2.0]], column(2), "as a flat list", id="a nested row"),
-        pytest.param([[1], [2], [3]], matrix(1, 3), "transposed: send q.T", id="a transpose"),
-        pytest.param([1, 2, 3], matrix(1, 3), "a list of 1 row with 3", id="a flat list"),
-        pytest.param([2**60], column(1), "with a decimal point", id="an integer too large"),
+        pytest.param([[1.0], [2.0]], make_column_shape(2), "as a flat list", id="a nested column"),
+        pytest.param([[1.0, 2.0]], make_column_shape(2), "as a flat list", id="a nested row"),
+        pytest.param(
+            [[1], [2], [3]], make_matrix_shape(1, 3), "transposed: send q.T", id="a transpose"
+        ),
+        pytest.param(
+            [1, 2, 3], make_matrix_shape(1, 3), "a list of 1 row with 3", id="a flat list"
+        ),
+        pytest.param(
+            [2**60], make_column_shape(1), "with a decimal point", id="an integer too large"
+        ),
     ],
 )
 def test_a_hint_says_how_to_put_it_right(value: object, shape: Shape, hint: str) -> None:
@@ -248,7 +273,7 @@ def test_a_hint_says_how_to_put_it_right(value: object, shape: Shape, hint: str)
 
 
 def test_a_square_matrix_is_never_called_transposed() -> None:
-    assert refusal([[1.0, 2.0, 3.0]] * 3, matrix(2, 2))[0].hint == ""
+    assert refusal([[1.0, 2.0, 3.0]] * 3, make_matrix_shape(2, 2))[0].hint == ""
 
 
 @pytest.mark.parametrize(
@@ -265,24 +290,28 @@ def test_a_square_matrix_is_never_called_transposed() -> None:
     ],
 )
 def test_arrays_and_entries_of_other_types_are_refused(value: object) -> None:
-    assert [fault.code for fault in refusal(value, column(2))] == ["number.type"]
+    assert [fault.code for fault in refusal(value, make_column_shape(2))] == ["number.type"]
 
 
 def test_a_masked_entry_is_refused_and_not_read_from_under_its_mask() -> None:
     sent = np.ma.masked_array([1.0, 2.0, 3.0], mask=[False, True, False])
 
-    assert [fault.path for fault in refusal(sent, column(3))] == [(1,)]
+    assert [fault.path for fault in refusal(sent, make_column_shape(3))] == [(1,)]
 
 
 def test_a_long_double_beyond_the_range_is_infinite() -> None:
     sent = np.array(["1e4000", "1"], dtype=np.longdouble)
 
-    assert [fault.code for fault in refusal(sent, column(2))] == ["number.infinite"]
-    assert [fault.code for fault in refusal(list(sent), column(2))] == ["number.infinite"]
+    assert [fault.code for fault in refusal(sent, make_column_shape(2))] == ["number.infinite"]
+    assert [fault.code for fault in refusal(list(sent), make_column_shape(2))] == [
+        "number.infinite"
+    ]
 
 
 def test_all_faults_are_told_at_once() -> None:
-    faults = refusal([[1.0, None], [True, 2.0, 3.0], [1.0, 2.0, "x"]], matrix(2, 3), field="M")
+    faults = refusal(
+        [[1.0, None], [True, 2.0, 3.0], [1.0, 2.0, "x"]], make_matrix_shape(2, 3), field="M"
+    )
 
     assert [(fault.code, fault.path) for fault in faults] == [
         ("answer.shape", ()),
@@ -294,16 +323,16 @@ def test_all_faults_are_told_at_once() -> None:
 
 
 def test_no_more_than_fifty_faults_are_told() -> None:
-    assert len(refusal([None] * 1000, column(1000))) == AnswerRefused.MOST
+    assert len(refusal([None] * 1000, make_column_shape(1000))) == AnswerRefused.MOST
 
 
 @pytest.mark.parametrize(
     "value",
     [
-        pytest.param([0.0] * (MOST_ENTRIES + 1), id="a long list"),
-        pytest.param((0.0,) * (MOST_ENTRIES + 1), id="a long tuple"),
+        pytest.param([0.0] * (MAX_ENTRIES + 1), id="a long list"),
+        pytest.param((0.0,) * (MAX_ENTRIES + 1), id="a long tuple"),
         pytest.param([[0.0] * 1000] * 100_000, id="a hundred million entries"),
-        pytest.param([[0.0] * MOST_ENTRIES, [0.0]], id="a long and a short row"),
+        pytest.param([[0.0] * MAX_ENTRIES, [0.0]], id="a long and a short row"),
         pytest.param(np.broadcast_to(0.0, (10**5, 10**5)), id="a huge array"),
         pytest.param(nested(5), id="one level too deep"),
         pytest.param(nested(100_000), id="far too deep"),
@@ -311,7 +340,7 @@ def test_no_more_than_fifty_faults_are_told() -> None:
     ],
 )
 def test_what_is_too_large_is_refused_without_a_walk(value: object) -> None:
-    for shape in (NUMBER, column(3), matrix(2, 3)):
+    for shape in (NUMBER, make_column_shape(3), make_matrix_shape(2, 3)):
         begun = time.perf_counter()
 
         assert refusal(value, shape)[0].code == "answer.shape"
@@ -322,18 +351,20 @@ def test_a_list_within_itself_is_refused() -> None:
     loop: list[object] = []
     loop.append(loop)
 
-    assert refusal(loop, column(1))[0].code == "answer.shape"
+    assert refusal(loop, make_column_shape(1))[0].code == "answer.shape"
 
 
 def test_what_was_sent_is_repeated_only_in_short_and_printable() -> None:
-    assert excerpt("\x1b[31m" + "x" * 100) == "�[31m" + "x" * 15 + "…"
+    assert format_excerpt("\x1b[31m" + "x" * 100) == "�[31m" + "x" * 15 + "…"
 
 
 def test_a_clean_vector_is_read_within_tens_of_microseconds() -> None:
     sent = np.linspace(-1.0, 1.0, 64).tolist()
 
     best = min(
-        timeit.repeat(lambda: read_array(sent, field="q", shape=column(64)), number=100, repeat=20)
+        timeit.repeat(
+            lambda: read_array(sent, field="q", shape=make_column_shape(64)), number=100, repeat=20
+        )
     )
 
     assert best / 100 < 100e-6
@@ -358,6 +389,6 @@ def test_no_numpy_array_raises_anything_but_a_refusal(value: object, shape: Shap
 @given(arrays.arrays(np.float64, (2, 3), elements=FINITE))
 def test_finite_numbers_are_read_to_the_last_bit(numbers: Array) -> None:
     for sent in (numbers, numbers.tolist(), json.loads(json.dumps(numbers.tolist()))):
-        array = read_array(sent, field="M", shape=matrix(2, 3))
+        array = read_array(sent, field="M", shape=make_matrix_shape(2, 3))
 
         assert array.tobytes() == (numbers + 0.0).tobytes()

@@ -11,13 +11,25 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from grader.domain.shapes import NUMBER, Shape, column, matrix, row
+from grader.domain.shapes import NUMBER, Shape
+from grader.domain.shapes import make_column_shape as column
+from grader.domain.shapes import make_matrix_shape as matrix
+from grader.domain.shapes import make_row_shape as row
 from grader.errors import AnswerRefused, FieldError
 from grader.reading.numbers import Array
-from grader.reading.paste import LONGEST_TEXT, Pasted, looks_like_numbers, read_pasted
+from grader.reading.paste import MAX_TEXT_LENGTH, PastedArray, is_pasted_array, read_pasted
 from grader.reading.split_cells import PasteFormat
 
-SHAPES = st.sampled_from([NUMBER, column(1), column(3), row(2), matrix(2, 3), matrix(3, 1)])
+SHAPES = st.sampled_from(
+    [
+        NUMBER,
+        column(1),
+        column(3),
+        row(2),
+        matrix(2, 3),
+        matrix(3, 1),
+    ]
+)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 MATRICES = arrays.arrays(np.float64, (2, 3), elements=FINITE)
 VECTORS = arrays.arrays(np.float64, (3,), elements=FINITE)
@@ -40,16 +52,16 @@ def refusal(text: str, shape: Shape) -> list[FieldError]:
     return refused.value.errors
 
 
-def outcome(text: str, shape: Shape) -> Pasted | list[FieldError]:
+def outcome(text: str, shape: Shape) -> PastedArray | list[FieldError]:
     try:
         return read_pasted(text, field="q", shape=shape)
     except AnswerRefused as refused:
         return refused.errors
 
 
-def is_well_behaved(outcome: Pasted | list[FieldError], text: str, shape: Shape) -> bool:
+def is_well_behaved(outcome: PastedArray | list[FieldError], text: str, shape: Shape) -> bool:
     """Whether it is finite and of the shape, or faults within the text that can be shown."""
-    if isinstance(outcome, Pasted):
+    if isinstance(outcome, PastedArray):
         return outcome.values.shape == shape.axes and bool(np.isfinite(outcome.values).all())
     return bool(outcome) and all(
         str(fault).isprintable()
@@ -102,7 +114,7 @@ def as_numpy(numbers: Array, write: Callable[[Array], str]) -> str:
     ],
 )
 def test_a_formula_does_not_look_like_numbers(text: str) -> None:
-    assert not looks_like_numbers(text)
+    assert not is_pasted_array(text)
 
 
 @pytest.mark.parametrize(
@@ -124,11 +136,11 @@ def test_a_formula_does_not_look_like_numbers(text: str) -> None:
         pytest.param("[1, null]", id="an absent number"),
         pytest.param("[1, 2", id="a bracket that is not closed"),
         pytest.param("np.array([1, abc])", id="a wrong entry in an array"),
-        pytest.param("1 " * LONGEST_TEXT, id="too long for any formula"),
+        pytest.param("1 " * MAX_TEXT_LENGTH, id="too long for any formula"),
     ],
 )
 def test_a_pasted_array_looks_like_numbers_even_if_damaged(text: str) -> None:
-    assert looks_like_numbers(text)
+    assert is_pasted_array(text)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +165,7 @@ def test_a_pasted_array_looks_like_numbers_even_if_damaged(text: str) -> None:
 def test_a_line_of_signed_numbers_is_a_vector_only_where_one_of_its_length_is_asked_for(
     text: str, shape: Shape | None, is_vector: bool
 ) -> None:
-    assert looks_like_numbers(text, shape=shape) is is_vector
+    assert is_pasted_array(text, shape=shape) is is_vector
 
 
 def test_a_line_of_signed_numbers_is_read_as_a_vector() -> None:
@@ -224,11 +236,12 @@ def test_every_format_is_recognised_and_read(
 
     assert pasted.format is PasteFormat[form]
     assert pasted.values.tolist() == values
-    assert looks_like_numbers(text) or not np.ndim(values)
+    assert is_pasted_array(text) or not np.ndim(values)
 
 
 @pytest.mark.parametrize(
-    "shape", [pytest.param(row(3), id="row"), pytest.param(column(3), id="column")]
+    "shape",
+    [pytest.param(row(3), id="row"), pytest.param(column(3), id="column")],
 )
 @pytest.mark.parametrize("text", ["[1 2 3]", "[1; 2; 3]", "1,2,3", "1\n2\n3", "1;2;3"])
 def test_a_vector_may_stand_upright_or_lie(text: str, shape: Shape) -> None:
@@ -262,14 +275,22 @@ def test_a_vector_may_stand_upright_or_lie(text: str, shape: Shape) -> None:
             "[1. 2. ...\n 9.]", column(1001), "paste.truncated", (), 8, id="at a line's end"
         ),
         pytest.param(
-            "array([1., ..., 9.], shape=(1001,))", column(1001), "paste.truncated", (), 12,
+            "array([1., ..., 9.], shape=(1001,))",
+            column(1001),
+            "paste.truncated",
+            (),
+            12,
             id="a shortened repr",
         ),
         pytest.param(
             "[[1 2]\n ...\n [3 4]]", matrix(2, 2), "paste.truncated", (), 9, id="rows left out"
         ),
         pytest.param(
-            r"\begin{matrix}1 & \cdots & 9\end{matrix}", column(9), "paste.truncated", (), 19,
+            r"\begin{matrix}1 & \cdots & 9\end{matrix}",
+            column(9),
+            "paste.truncated",
+            (),
+            19,
             id="dots in LaTeX",
         ),
         pytest.param("0,5; 0,25", column(2), "paste.decimal_comma", (), 1, id="semicolons"),
@@ -281,7 +302,11 @@ def test_a_vector_may_stand_upright_or_lie(text: str, shape: Shape) -> None:
         pytest.param("[0,5; 0,25]", column(2), "paste.decimal_comma", (), 2, id="in brackets"),
         pytest.param("0,5", NUMBER, "paste.decimal_comma", (), 1, id="for a number"),
         pytest.param(
-            r"\begin{matrix}0,5 & 1\end{matrix}", column(2), "paste.decimal_comma", (), 15,
+            r"\begin{matrix}0,5 & 1\end{matrix}",
+            column(2),
+            "paste.decimal_comma",
+            (),
+            15,
             id="comma in LaTeX",
         ),
         pytest.param("[1, abc]", column(2), "paste.unreadable", (1,), 5, id="a word"),
@@ -292,11 +317,19 @@ def test_a_vector_may_stand_upright_or_lie(text: str, shape: Shape) -> None:
         pytest.param("1,,3", column(3), "paste.unreadable", (1,), 3, id="an empty cell"),
         pytest.param("[[1,,3]]", matrix(1, 3), "paste.unreadable", (0, 1), 5, id="empty in a list"),
         pytest.param(
-            r"\begin{matrix}1 & \\ 2 & 3\end{matrix}", matrix(2, 2), "paste.unreadable", (0, 1), 19,
+            r"\begin{matrix}1 & \\ 2 & 3\end{matrix}",
+            matrix(2, 2),
+            "paste.unreadable",
+            (0, 1),
+            19,
             id="empty in LaTeX",
         ),
         pytest.param(
-            r"\begin{matrix}1 2 & 3\end{matrix}", column(3), "paste.unreadable", (0,), 15,
+            r"\begin{matrix}1 2 & 3\end{matrix}",
+            column(3),
+            "paste.unreadable",
+            (0,),
+            15,
             id="two numbers in one cell of LaTeX",
         ),
         pytest.param("[1, 2", column(2), "paste.unreadable", (), 1, id="not closed"),
@@ -308,10 +341,10 @@ def test_a_vector_may_stand_upright_or_lie(text: str, shape: Shape) -> None:
         pytest.param("1 \x1b[0m2", column(2), "paste.unreadable", (), 3, id="a control character"),
         pytest.param("1 2\u2028", column(2), "paste.unreadable", (1,), 3, id="a foreign line end"),
         pytest.param(
-            "1 " * LONGEST_TEXT, column(2), "paste.unreadable", (), None, id="too long"
+            "1 " * MAX_TEXT_LENGTH, column(2), "paste.unreadable", (), None, id="too long"
         ),
     ],
-)  # fmt: skip
+)
 def test_a_refusal_has_a_code_and_a_place(
     text: str, shape: Shape, code: str, path: tuple[int, ...], place: int | None
 ) -> None:
@@ -393,12 +426,12 @@ def test_no_more_than_twenty_characters_of_the_text_are_repeated() -> None:
     ],
 )
 def test_no_text_takes_more_than_linear_time(unit: str) -> None:
-    many = unit * (LONGEST_TEXT // 4 // len(unit))
+    many = unit * (MAX_TEXT_LENGTH // 4 // len(unit))
     befores = ["", "[1", "[[1", "array([1]", "q", r"\begin{matrix}"]
     for before, after in product(befores, ["", "]", "x", r"\end{matrix}"]):
         begun = time.perf_counter()
 
-        looks_like_numbers(before + many + after)
+        is_pasted_array(before + many + after)
         outcome(before + many + after, column(3))
 
         assert time.perf_counter() - begun < 3
@@ -408,7 +441,7 @@ def test_no_text_takes_more_than_linear_time(unit: str) -> None:
 @example("[1]\u2028", column(1))
 @example("[[1]]\u2028;", column(1))
 def test_no_text_raises_anything_but_a_refusal(text: str, shape: Shape) -> None:
-    looks_like_numbers(text)
+    is_pasted_array(text)
 
     assert is_well_behaved(outcome(text, shape), text, shape)
 
@@ -432,7 +465,7 @@ def test_every_printed_matrix_comes_back_to_the_last_bit(numbers: Array) -> None
     for form, text in matrix_texts(numbers):
         pasted = read_pasted(text, field="M", shape=matrix(2, 3))
 
-        assert looks_like_numbers(text)
+        assert is_pasted_array(text)
         assert pasted.format is PasteFormat[form]
         assert pasted.values.tobytes() == (numbers + 0.0).tobytes()
 
@@ -445,7 +478,7 @@ def test_every_printed_vector_comes_back_to_the_last_bit(numbers: Array) -> None
     for text in [*texts, as_latex(numbers), as_latex(upright)]:
         pasted = read_pasted(text, field="q", shape=column(3))
 
-        assert looks_like_numbers(text)
+        assert is_pasted_array(text)
         assert pasted.values.tobytes() == (numbers + 0.0).tobytes()
 
 
@@ -461,5 +494,5 @@ def test_what_numpy_prints_of_a_long_vector_is_known_to_be_shortened() -> None:
     for write in (repr, str):
         text = write(np.linspace(0.0, 1.0, 1001))
 
-        assert looks_like_numbers(text)
+        assert is_pasted_array(text)
         assert refusal(text, column(1001))[0].code == "paste.truncated"

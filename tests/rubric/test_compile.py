@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.errors import OperatorError, RubricErrors
-from grader.rubric.catalog import load_catalog, load_rubric_text, shipped_folder
+from grader.rubric.catalog import get_shipped_folder, load_catalog, read_rubric
 from tests.support import rubric_of
 
 TEXT = rubric_of("self-attention-and-transformers/c-i").text
@@ -15,7 +15,7 @@ TEXT = rubric_of("self-attention-and-transformers/c-i").text
 
 def mistakes(text: str) -> list[str]:
     with pytest.raises(RubricErrors) as refused:
-        load_rubric_text(text, path=Path("folder/c-i.yaml"), assignment="folder", earlier={})
+        read_rubric(text, path=Path("folder/c-i.yaml"), assignment="folder", earlier={})
     return [str(error) for error in refused.value.errors]
 
 
@@ -138,7 +138,7 @@ def test_all_mistakes_are_told_at_once() -> None:
 def test_a_part_that_builds_on_nothing_is_refused() -> None:
     later = rubric_of("self-attention-and-transformers/c-ii").text
     with pytest.raises(RubricErrors, match="no earlier part of the assignment"):
-        load_rubric_text(later, path=Path("x/c-ii.yaml"), assignment="x", earlier={})
+        read_rubric(later, path=Path("x/c-ii.yaml"), assignment="x", earlier={})
 
 
 def test_a_folder_without_assignments_is_told_so(tmp_path: Path) -> None:
@@ -196,11 +196,11 @@ def test_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
 
 def test_the_version_is_the_hash_of_the_content() -> None:
     rubric = rubric_of("self-attention-and-transformers/c-i")
-    other = load_rubric_text(rubric.text + "\n", path=Path("c-i.yaml"), assignment="x", earlier={})
+    other = read_rubric(rubric.text + "\n", path=Path("c-i.yaml"), assignment="x", earlier={})
 
     assert rubric.version.startswith("sha256:")
     assert rubric.version != other.version
 
 
 def test_the_shipped_folder_is_found() -> None:
-    assert (shipped_folder() / "single-head-attention" / "assignment.yaml").is_file()
+    assert (get_shipped_folder() / "single-head-attention" / "assignment.yaml").is_file()

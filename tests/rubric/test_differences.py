@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.rubric.differences import Kind, compare_texts
+from grader.rubric.diff import DiffKind, compare_texts
 
 texts = st.lists(st.sampled_from(["", "a", "b: 1", "  c"]), max_size=30).map("\n".join)
 
@@ -14,10 +14,10 @@ def test_a_changed_line_is_removed_and_added() -> None:
     difference = compare_texts("a\nb\nc", "a\nB\nc")
 
     assert [(each.kind, each.text, each.before, each.after) for each in difference] == [
-        (Kind.SAME, "a", 1, 1),
-        (Kind.REMOVED, "b", 2, None),
-        (Kind.ADDED, "B", None, 2),
-        (Kind.SAME, "c", 3, 3),
+        (DiffKind.SAME, "a", 1, 1),
+        (DiffKind.REMOVED, "b", 2, None),
+        (DiffKind.ADDED, "B", None, 2),
+        (DiffKind.SAME, "c", 3, 3),
     ]
 
 
@@ -27,7 +27,7 @@ def test_what_is_far_from_every_change_is_left_out() -> None:
     difference = compare_texts("\n".join(lines), "\n".join([*lines[:20], "x", *lines[20:]]))
 
     assert [each.text for each in difference] == ["", "17", "18", "19", "x", "20", "21", "22"]
-    assert difference[0].kind is Kind.GAP
+    assert difference[0].kind is DiffKind.GAP
 
 
 @given(texts, texts)
@@ -38,8 +38,8 @@ def test_lines_are_those_of_their_texts_and_all_that_changed_is_there(old: str, 
     for each in difference:
         assert each.before is None or before[each.before - 1] == each.text
         assert each.after is None or after[each.after - 1] == each.text
-    removed = {each.before for each in difference if each.kind is Kind.REMOVED}
-    added = {each.after for each in difference if each.kind is Kind.ADDED}
+    removed = {each.before for each in difference if each.kind is DiffKind.REMOVED}
+    added = {each.after for each in difference if each.kind is DiffKind.ADDED}
     kept = [text for place, text in enumerate(before, 1) if place not in removed]
     assert kept == [text for place, text in enumerate(after, 1) if place not in added]
     assert bool(difference) == (before != after)

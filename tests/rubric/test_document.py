@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.errors import Place, RubricError, RubricErrors
-from grader.rubric.document import MOST_BYTES, MOST_LEVELS, error_at, read_document
+from grader.errors import FileLocation, RubricError, RubricErrors
+from grader.rubric.document import MAX_BYTES, MAX_DEPTH, make_error, read_document
 
 
 def read(text: str) -> Any:
@@ -245,7 +245,7 @@ def test_a_byte_order_mark_in_front_is_ignored() -> None:
     document = read_document("\ufeffa: 1\n", file="q.yaml")
 
     assert document.data == {"a": 1}
-    assert document.keys["a",] == Place("q.yaml", 1, 1)
+    assert document.keys["a",] == FileLocation("q.yaml", 1, 1)
 
 
 def test_a_document_knows_the_places_of_its_values_and_keys() -> None:
@@ -261,20 +261,20 @@ def test_a_document_knows_the_places_of_its_values_and_keys() -> None:
         ("levels", 0, "credit"): (4, 12),
         ("levels", 1): (5, 5),
     }
-    assert document.keys["levels", 0, "within"] == Place("q.yaml", 3, 5)
+    assert document.keys["levels", 0, "within"] == FileLocation("q.yaml", 3, 5)
 
 
 def test_nesting_is_read_up_to_its_limit() -> None:
-    inner = MOST_LEVELS - 1
+    inner = MAX_DEPTH - 1
 
     assert read(f"x: {'[' * inner}{']' * inner}")["x"] is not None
     assert "nested deeper" in read_refusals(f"x: {'[' * (inner + 1)}{']' * (inner + 1)}")[0]
 
 
 def test_a_text_is_read_up_to_its_limit_in_bytes() -> None:
-    assert read("a: " + "x" * (MOST_BYTES - 3))
-    assert "larger than 256 KiB" in read_refusals("a: " + "x" * (MOST_BYTES - 2))[0]
-    assert "larger than 256 KiB" in read_refusals("a: " + "\u03bc" * (MOST_BYTES // 2))[0]
+    assert read("a: " + "x" * (MAX_BYTES - 3))
+    assert "larger than 256 KiB" in read_refusals("a: " + "x" * (MAX_BYTES - 2))[0]
+    assert "larger than 256 KiB" in read_refusals("a: " + "\u03bc" * (MAX_BYTES // 2))[0]
 
 
 BOMBS = [
@@ -283,15 +283,15 @@ BOMBS = [
         + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 30)),
         id="a billion laughs",
     ),
-    pytest.param("[" * MOST_BYTES, id="nothing but opening brackets"),
-    pytest.param("{a: " * (MOST_BYTES // 4), id="nothing but opening braces"),
-    pytest.param("- " * (MOST_BYTES // 2), id="nothing but dashes"),
-    pytest.param("? " * (MOST_BYTES // 2), id="nothing but question marks"),
-    pytest.param("a: " + "1" * (MOST_BYTES - 3), id="an endless integer"),
-    pytest.param("a: " + "1_" * (MOST_BYTES // 2 - 2), id="an endless trap"),
-    pytest.param("a: " + "1:1" * (MOST_BYTES // 3 - 1), id="an endless near-trap"),
-    pytest.param("a: 0." + "0" * (MOST_BYTES - 5), id="an endless fraction"),
-    pytest.param("a: [" + "&a x, " * (MOST_BYTES // 6 - 1) + "]", id="very many mistakes"),
+    pytest.param("[" * MAX_BYTES, id="nothing but opening brackets"),
+    pytest.param("{a: " * (MAX_BYTES // 4), id="nothing but opening braces"),
+    pytest.param("- " * (MAX_BYTES // 2), id="nothing but dashes"),
+    pytest.param("? " * (MAX_BYTES // 2), id="nothing but question marks"),
+    pytest.param("a: " + "1" * (MAX_BYTES - 3), id="an endless integer"),
+    pytest.param("a: " + "1_" * (MAX_BYTES // 2 - 2), id="an endless trap"),
+    pytest.param("a: " + "1:1" * (MAX_BYTES // 3 - 1), id="an endless near-trap"),
+    pytest.param("a: 0." + "0" * (MAX_BYTES - 5), id="an endless fraction"),
+    pytest.param("a: [" + "&a x, " * (MAX_BYTES // 6 - 1) + "]", id="very many mistakes"),
 ]
 
 
@@ -368,4 +368,4 @@ def test_an_error_points_at_the_closest_known_place(
 ) -> None:
     document = read_document("a:\n  - x\n  - b: 1\n", file="q.yaml")
 
-    assert str(error_at(document, path, "wrong", at_key=at_key)) == told
+    assert str(make_error(document, path, "wrong", at_key=at_key)) == told

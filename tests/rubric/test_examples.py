@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from grader.rubric.catalog import Rubric, load_rubric_text
+from grader.rubric.catalog import Rubric, read_rubric
 from grader.rubric.examples import is_noticed, list_mutants, run_examples
 from tests.support import rubric_of
 
@@ -82,7 +82,7 @@ def test_an_example_that_may_differ_by_chance_is_bounded() -> None:
 
 
 def test_a_rubric_may_be_loaded_from_text_alone() -> None:
-    rubric = load_rubric_text(BASE.text, path=Path("3b.yaml"), assignment="x", earlier={})
+    rubric = read_rubric(BASE.text, path=Path("3b.yaml"), assignment="x", earlier={})
 
     assert rubric.version == BASE.version
     assert rubric.id == "x/3b"

@@ -14,7 +14,7 @@ from grader.engine.random.streams import DEVELOPMENT_KEYS
 from grader.engine.random.variants import stack_variants
 from grader.errors import AnswerRefused
 from grader.reading.answer import read_answer
-from grader.rubric.catalog import load_rubric_text
+from grader.rubric.catalog import read_rubric
 
 TEXT = """
 id: all
@@ -58,7 +58,7 @@ RIGHT = {
     "primes": ["3", "2"],
 }
 
-RUBRIC = load_rubric_text(TEXT, path=Path("all.yaml"), assignment="x", earlier={})
+RUBRIC = read_rubric(TEXT, path=Path("all.yaml"), assignment="x", earlier={})
 JUDGE = Judge(RUBRIC.question, DEVELOPMENT_KEYS)
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from grader.engine.question import Measured, Reviewed
+from grader.engine.question import MeasuredCriterion, ReviewedCriterion
 from grader.reading.fields import ArrayField
 from grader.rubric.catalog import Rubric
 from grader.rubric.examples import is_noticed, list_mutants, run_examples
@@ -43,7 +43,7 @@ ALL = [pytest.param(rubric, id=rubric.id) for rubric in shipped().rubrics()]
 CONSTRUCTIONS = [
     pytest.param(rubric, id=rubric.id)
     for rubric in shipped().rubrics()
-    if any(isinstance(each, Measured) for each in rubric.question.criteria)
+    if any(isinstance(each, MeasuredCriterion) for each in rubric.question.criteria)
 ]
 
 
@@ -96,7 +96,11 @@ def test_the_due_dates_are_those_of_the_papers() -> None:
 @pytest.mark.parametrize("rubric", CONSTRUCTIONS)
 def test_a_construction_has_model_answers_wrong_ones_and_unreadable_ones(rubric: Rubric) -> None:
     automatic = sum(
-        (each.points for each in rubric.question.criteria if not isinstance(each, Reviewed)),
+        (
+            each.points
+            for each in rubric.question.criteria
+            if not isinstance(each, ReviewedCriterion)
+        ),
         Decimal(0),
     )
     examples = rubric.form.examples

@@ -23,7 +23,7 @@ from pydantic import (
 
 from grader.errors import RubricError, RubricErrors
 from grader.rubric.document import read_document
-from grader.rubric.validation import validate
+from grader.rubric.validation import to_model
 
 
 def errors_of(act: Callable[[], Any]) -> list[RubricError]:
@@ -125,7 +125,7 @@ class Question(Model):
 
 
 def check(text: str) -> Question:
-    return validate(read_document(f"id: q\n{text}", file="q.yaml"), Question)
+    return to_model(read_document(f"id: q\n{text}", file="q.yaml"), Question)
 
 
 def check_refusals(text: str) -> list[str]:
@@ -311,7 +311,7 @@ def test_all_misfits_are_told_at_once_in_the_order_of_the_file() -> None:
 def test_a_missing_key_of_the_file_is_told_at_its_beginning() -> None:
     document = read_document("\ncount: 2\n", file="q.yaml")
 
-    assert refusals(lambda: validate(document, Question)) == ["q.yaml:2:1: id: is missing"]
+    assert refusals(lambda: to_model(document, Question)) == ["q.yaml:2:1: id: is missing"]
 
 
 class Rebuilt(Model):
@@ -326,7 +326,7 @@ class Rebuilt(Model):
 def test_data_that_a_model_rebuilds_are_told_at_the_closest_place() -> None:
     document = read_document("within: x\n", file="q.yaml")
 
-    assert refusals(lambda: validate(document, Rebuilt)) == [
+    assert refusals(lambda: to_model(document, Rebuilt)) == [
         "q.yaml:1:9: within: must be a number, but it is text"
     ]
 
@@ -338,7 +338,7 @@ class WithoutSchema(Model):
 def test_a_model_without_a_schema_has_no_suggestions() -> None:
     document = read_document("atc: 1\n", file="q.yaml")
 
-    assert refusals(lambda: validate(document, WithoutSchema)) == ["q.yaml:1:1: atc: unknown key"]
+    assert refusals(lambda: to_model(document, WithoutSchema)) == ["q.yaml:1:1: atc: unknown key"]
 
 
 VALUES = st.recursive(

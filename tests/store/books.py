@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from grader.domain.roles import Role
 from grader.store.database import Database
-from grader.store.ids import new_id
+from grader.store.ids import make_id
 from grader.store.queries.courses import (
     EnrolmentLine,
     RunLine,
@@ -42,11 +42,11 @@ class Student:
 def add_book(database: Database, students: list[Student], *, run_id: str = RUN) -> dict[str, str]:
     """Add a course run with these students, and return their enrolments by login."""
     people = [
-        PersonLine(new_id("per"), f"{each.login}", each.name or f"Name {each.login}", None, False)
+        PersonLine(make_id("per"), f"{each.login}", each.name or f"Name {each.login}", None, False)
         for each in students
     ]
     places = [
-        EnrolmentLine(new_id("enr"), run_id, person.id, each.role, each.section)
+        EnrolmentLine(make_id("enr"), run_id, person.id, each.role, each.section)
         for person, each in zip(people, students, strict=True)
     ]
     grades = [

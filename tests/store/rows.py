@@ -10,7 +10,7 @@ from sqlalchemy import Boolean, Column, Integer, LargeBinary, String, Table
 
 from grader.store import tables
 from grader.store.database import Session
-from grader.store.types import Document, Hundredths, Moment
+from grader.store.types import Hundredths, JsonText, UtcDateTime
 
 # What the constraints ask for and no type tells.
 _CHOSEN: dict[str, Any] = {
@@ -23,7 +23,7 @@ _CHOSEN: dict[str, Any] = {
 def make_rows() -> dict[str, dict[str, Any]]:
     """A row for each table, by its name, in an order in which they can be added."""
     rows: dict[str, dict[str, Any]] = {}
-    for table in tables.Table.metadata.sorted_tables:
+    for table in tables.Base.metadata.sorted_tables:
         rows[table.name] = {}
         for column in table.columns:
             rows[table.name][column.name] = _value(table, column, rows)
@@ -33,7 +33,7 @@ def make_rows() -> dict[str, dict[str, Any]]:
 def add_rows(session: Session) -> None:
     """Add one row to each table."""
     for name, row in make_rows().items():
-        session.execute(tables.Table.metadata.tables[name].insert(), row)
+        session.execute(tables.Base.metadata.tables[name].insert(), row)
 
 
 def _value(table: Table, column: Column[Any], rows: dict[str, dict[str, Any]]) -> Any:
@@ -44,9 +44,9 @@ def _value(table: Table, column: Column[Any], rows: dict[str, dict[str, Any]]) -
     match column.type:
         case Hundredths():
             return Decimal("7.25")
-        case Moment():
+        case UtcDateTime():
             return datetime(2026, 11, 16, 12, 30, 15, 123456, tzinfo=UTC)
-        case Document():
+        case JsonText():
             return {"of": column.name, "numbers": [0.1, -0.0, 1e-300]}
         case Boolean():
             return True

@@ -8,15 +8,15 @@ from datetime import timedelta
 import pytest
 
 from grader.store.database import Database
-from grader.store.queries.claims import (
+from grader.store.queries.decisions import (
     ClaimLine,
-    drop_claim,
+    delete_claim,
+    delete_expired_claims,
     find_claim,
-    forget_claims,
     list_claims,
+    list_comments,
     take_claim,
 )
-from grader.store.queries.decisions import list_comments
 from tests.service import EXPLORATION, NOW, World, make_service
 
 SOON, LATER = NOW + timedelta(minutes=5), NOW + timedelta(minutes=10)
@@ -55,12 +55,12 @@ def test_only_the_holder_lets_go_and_what_is_over_is_forgotten(world: World) -> 
     with world.database.write() as session:
         take_claim(session, ClaimLine(first, "one", "per_i", SOON), at=NOW)
         take_claim(session, ClaimLine(second, "one", "per_i", LATER), at=NOW)
-        drop_claim(session, attempt_id=first, by="per_you")
+        delete_claim(session, attempt_id=first, by="per_you")
         assert len(list_claims(session, run_id="one", at=NOW)) == 2
 
-        forget_claims(session, run_id="one", at=SOON)
+        delete_expired_claims(session, run_id="one", at=SOON)
         assert [each.attempt_id for each in list_claims(session, run_id="one", at=NOW)] == [second]
-        drop_claim(session, attempt_id=second, by="per_i")
+        delete_claim(session, attempt_id=second, by="per_i")
         assert list_claims(session, run_id="one", at=NOW) == []
 
 

@@ -16,8 +16,8 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, StatementError
 
 from grader.errors import OperatorError, Unavailable
 from grader.store.database import Database, lock, open_database
-from grader.store.migrations import upgrade
-from grader.store.types import Document, Hundredths, Moment
+from grader.store.migrations import migrate_up
+from grader.store.types import Hundredths, JsonText, UtcDateTime
 from tests.postgresql import Server, address, own_server
 
 ADD_COURSE = text("INSERT INTO courses VALUES (:id, 'A title', '2026-11-16 12:00:00')")
@@ -131,7 +131,7 @@ def open_mask() -> Iterator[None]:
 @pytest.mark.usefixtures("open_mask")
 def test_the_file_and_its_folder_are_for_their_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "data" / "keyset.sqlite3"
-    upgrade(f"sqlite:///{path}")
+    migrate_up(f"sqlite:///{path}")
 
     with closing(open_database(f"sqlite:///{path}")) as database:
         add_course(database, "attention")
@@ -175,7 +175,7 @@ def test_an_address_that_will_not_do_is_refused(url: str, said: str) -> None:
 def own() -> Iterator[tuple[Server, Database]]:
     with own_server() as server:
         url = address(server.folder, "postgres")
-        upgrade(url)
+        migrate_up(url)
         with closing(open_database(url)) as database:
             yield server, database
 
@@ -276,8 +276,8 @@ PROBE = Table(
     MetaData(),
     Column("id", Integer, primary_key=True),
     Column("points", Hundredths),
-    Column("at", Moment),
-    Column("data", Document),
+    Column("at", UtcDateTime),
+    Column("data", JsonText),
 )
 
 

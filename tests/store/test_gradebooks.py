@@ -7,26 +7,37 @@ from decimal import Decimal
 import pytest
 from sqlalchemy import text
 
-from bench.recording import explain, recording, run_again
+from bench.statements import explain_statement, record_statements, run_statements
 from grader.domain.roles import Role
 from grader.store.database import Database
 from grader.store.queries.gradebook import (
     BY_LOGIN,
-    Column,
-    Order,
-    Page,
-    Spot,
+    EVERYBODY,
+    MemberPage,
+    PageCursor,
+    Selection,
+    SelectionState,
+    SortColumn,
+    SortOrder,
+    count_selected,
+    count_totals,
+    find_totals_by_rank,
     list_cells,
+    list_named_sections,
     list_page,
 )
 from grader.store.queries.grades import put_grades
-from grader.store.queries.selections import EVERYBODY, Selection, State
-from grader.store.queries.totals import count_chosen, count_totals, find_totals_at, list_sections
 from tests.store.books import RUN, WORK, Student, add_book, grade
 
 ORDERS = [
-    pytest.param(Order(column, question, is_descending), id=f"{column}{' falling' * is_descending}")
-    for column, question in ((Column.LOGIN, ""), (Column.TOTAL, ""), (Column.QUESTION, "a"))
+    pytest.param(
+        SortOrder(column, question, is_descending), id=f"{column}{' falling' * is_descending}"
+    )
+    for column, question in (
+        (SortColumn.LOGIN, ""),
+        (SortColumn.TOTAL, ""),
+        (SortColumn.QUESTION, "a"),
+    )
     for is_descending in (False, True)
 ]
 #: Ties, a grade without points, none at all, and people who are in no gradebook.
@@ -43,18 +54,18 @@ STUDENTS = [
 SHOWN = {each.login for each in STUDENTS} - {"teacher", "gone"}
 
 
-def logins(page: Page) -> list[str]:
+def logins(page: MemberPage) -> list[str]:
     return [each.login for each in page.members]
 
 
 def pages(
     database: Database,
-    order: Order,
+    order: SortOrder,
     selection: Selection = EVERYBODY,
     *,
     limit: int = 3,
-    spot: Spot | None = None,
-) -> list[Page]:
+    spot: PageCursor | None = None,
+) -> list[MemberPage]:
     """All pages from a place on, forwards or backwards."""
     found = []
     while True:
@@ -70,7 +81,7 @@ def pages(
         spot = following
 
 
-def whole(database: Database, order: Order, selection: Selection = EVERYBODY) -> list[str]:
+def whole(database: Database, order: SortOrder, selection: Selection = EVERYBODY) -> list[str]:
     with database.read() as session:
         return logins(
             list_page(session, run_id=RUN, assignment=WORK, selection=selection, order=order)
@@ -79,7 +90,7 @@ def whole(database: Database, order: Order, selection: Selection = EVERYBODY) ->
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_pages_visit_everybody_once_forwards_and_backwards(
-    database: Database, order: Order
+    database: Database, order: SortOrder
 ) -> None:
     add_book(database, STUDENTS)
 
@@ -99,7 +110,9 @@ def test_pages_visit_everybody_once_forwards_and_backwards(
 def test_numbers_come_before_none_and_none_by_login(database: Database) -> None:
     add_book(database, STUDENTS)
 
-    rising, falling = (whole(database, Order(Column.QUESTION, "a", each)) for each in (False, True))
+    rising, falling = (
+        whole(database, SortOrder(SortColumn.QUESTION, "a", each)) for each in (False, True)
+    )
 
     without = ["idle-a", "idle-b", "idle-c", "no-points", "only-b"]
     assert rising[-5:] == falling[-5:] == without
@@ -111,7 +124,7 @@ def test_numbers_come_before_none_and_none_by_login(database: Database) -> None:
 def test_the_order_by_total_is_by_the_sum_of_all_questions(database: Database) -> None:
     add_book(database, STUDENTS)
 
-    order = whole(database, Order(Column.TOTAL, is_descending=True))
+    order = whole(database, SortOrder(SortColumn.TOTAL, is_descending=True))
 
     assert order[0] == "top"
     assert {*order[1:3]} == {"low-a", "low-b"}
@@ -120,7 +133,7 @@ def test_the_order_by_total_is_by_the_sum_of_all_questions(database: Database) -
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_student_who_comes_meanwhile_neither_hides_nor_repeats_another(
-    database: Database, order: Order
+    database: Database, order: SortOrder
 ) -> None:
     places = add_book(database, STUDENTS)
     first = pages(database, order)[0]
@@ -142,17 +155,19 @@ def test_a_student_who_comes_meanwhile_neither_hides_nor_repeats_another(
         pytest.param(Selection(text="MAR"), {"mara", "zed"}, id="a part of a login or of a name"),
         pytest.param(Selection(text="%"), {"odd"}, id="a sign of patterns means itself"),
         pytest.param(Selection(section="A"), {"mara", "odd"}, id="a section"),
-        pytest.param(Selection(state=State.LATE), {"zed"}, id="late"),
-        pytest.param(Selection(state=State.OVERRIDDEN), {"odd"}, id="decided by staff"),
-        pytest.param(Selection(state=State.WAITING), {"mara"}, id="waits for a person"),
-        pytest.param(Selection(state=State.NOTHING), {"idle"}, id="nothing sent yet"),
-        pytest.param(Selection("mar", "A", State.WAITING), {"mara"}, id="all at once"),
-        pytest.param(Selection("mar", "B", State.WAITING), set(), id="all at once, and nobody"),
+        pytest.param(Selection(state=SelectionState.LATE), {"zed"}, id="late"),
+        pytest.param(Selection(state=SelectionState.OVERRIDDEN), {"odd"}, id="decided by staff"),
+        pytest.param(Selection(state=SelectionState.WAITING), {"mara"}, id="waits for a person"),
+        pytest.param(Selection(state=SelectionState.NOTHING), {"idle"}, id="nothing sent yet"),
+        pytest.param(Selection("mar", "A", SelectionState.WAITING), {"mara"}, id="all at once"),
+        pytest.param(
+            Selection("mar", "B", SelectionState.WAITING), set(), id="all at once, and nobody"
+        ),
     ],
 )
 @pytest.mark.parametrize("order", ORDERS)
 def test_filters_choose_in_every_order(
-    database: Database, order: Order, selection: Selection, chosen: set[str]
+    database: Database, order: SortOrder, selection: Selection, chosen: set[str]
 ) -> None:
     add_book(
         database,
@@ -169,16 +184,16 @@ def test_filters_choose_in_every_order(
     assert sorted(found) == sorted(chosen)
     with database.read() as session:
         asked = {"run_id": RUN, "assignment": WORK, "selection": selection}
-        assert count_chosen(session, **asked) == len(chosen)  # type: ignore[arg-type]
+        assert count_selected(session, **asked) == len(chosen)  # type: ignore[arg-type]
         steps = count_totals(session, **asked, step=Decimal(1))  # type: ignore[arg-type]
         assert sum(steps.values()) == len(chosen - {"idle"})
-        assert list_sections(session, run_id=RUN) == ["A", "B"]
+        assert list_named_sections(session, run_id=RUN) == ["A", "B"]
 
 
 def test_totals_are_found_by_their_place(database: Database) -> None:
     add_book(database, STUDENTS)
     with database.read() as session:
-        found = find_totals_at(
+        found = find_totals_by_rank(
             session, run_id=RUN, assignment=WORK, selection=EVERYBODY, places=[0, 1, 9, 10]
         )
 
@@ -224,27 +239,27 @@ def many(count: int) -> list[Student]:
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_page_is_read_by_indexes_in_order_and_no_further(
-    database: Database, order: Order
+    database: Database, order: SortOrder
 ) -> None:
     add_book(database, many(600))
     with database.write() as session:
         session.execute(text("ANALYZE"))
-    with recording(database) as kept:
+    with record_statements(database) as kept:
         page = pages(database, order, limit=20)[0]
         # Only the first page, which is one statement, because it needs one leg only.
         del kept[1:]
-    with database.read() as session, recording(database) as cells:
+    with database.read() as session, record_statements(database) as cells:
         ids = [each.enrolment.id for each in page.members]
         list(list_cells(session, assignment=WORK, enrolment_ids=ids))
 
     for statement in (*kept, *cells):
-        steps = "\n".join(explain(database, statement))
+        steps = "\n".join(explain_statement(database, statement))
         # SQLite's words first, then PostgreSQL's.
         for bad in ("SCAN ", "TEMP B-TREE", "Seq Scan", "Sort"):
             assert bad not in steps, steps
-    assert run_again(database, kept) == 21
-    assert run_again(database, cells) <= 20 * 4
+    assert run_statements(database, kept) == 21
+    assert run_statements(database, cells) <= 20 * 4
 
 
 def test_the_default_order_is_that_of_logins() -> None:
-    assert Order() == BY_LOGIN
+    assert SortOrder() == BY_LOGIN

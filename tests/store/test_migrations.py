@@ -18,15 +18,15 @@ from sqlalchemy import MetaData, inspect, select, text
 from grader.errors import OperatorError
 from grader.store.database import Database, open_database
 from grader.store.migrations import (
-    current,
-    downgrade,
-    is_ours,
+    find_current_revision,
+    get_migrations_folder,
+    is_own_object,
+    list_pending_revisions,
     list_revisions,
-    migrations_folder,
-    pending,
-    upgrade,
+    migrate_down,
+    migrate_up,
 )
-from grader.store.tables import Table
+from grader.store.tables import Base
 from tests.databases import empty_url
 from tests.store.rows import add_rows
 
@@ -95,14 +95,14 @@ def checks(database: Database) -> dict[tuple[str, object], str]:
 
 
 def test_an_empty_database_comes_up_to_date(blank_url: str) -> None:
-    assert current(blank_url) is None
-    assert pending(blank_url) == list_revisions()
+    assert find_current_revision(blank_url) is None
+    assert list_pending_revisions(blank_url) == list_revisions()
 
-    assert upgrade(blank_url) == list_revisions()
+    assert migrate_up(blank_url) == list_revisions()
 
-    assert current(blank_url) == NEWEST
-    assert pending(blank_url) == []
-    assert upgrade(blank_url) == []
+    assert find_current_revision(blank_url) == NEWEST
+    assert list_pending_revisions(blank_url) == []
+    assert migrate_up(blank_url) == []
 
 
 def test_models_and_migrations_agree(database: Database) -> None:
@@ -112,11 +112,11 @@ def test_models_and_migrations_agree(database: Database) -> None:
             opts={
                 "compare_type": True,
                 "compare_server_default": True,
-                "include_object": is_ours,
+                "include_object": is_own_object,
             },
         )
 
-        assert compare_metadata(context, Table.metadata) == []
+        assert compare_metadata(context, Base.metadata) == []
 
 
 def test_constraints_agree_with_the_models(
@@ -127,7 +127,7 @@ def test_constraints_agree_with_the_models(
         empty_url(backend, tmp_path) as url,
         closing(open_database(url)) as from_models,
     ):
-        Table.metadata.create_all(from_models.writing)
+        Base.metadata.create_all(from_models.writing)
 
         assert describe(database) == describe(from_models)
         assert checks(database) == checks(from_models)
@@ -146,10 +146,10 @@ def test_data_survives_every_step_down_and_up(database_url: str) -> None:
     assert {len(rows) for rows in before.values()} == {1}
 
     for revision in list_revisions()[-2::-1]:
-        downgrade(database_url, revision)
+        migrate_down(database_url, revision)
         lower = look(database_url)
         assert lower == shared(before, lower)
-        upgrade(database_url)
+        migrate_up(database_url)
         upper = look(database_url)
         assert shared(upper, lower) == shared(before, lower)
         before = upper
@@ -159,23 +159,23 @@ def test_a_filled_database_goes_down_to_nothing_and_up_again(database_url: str) 
     with closing(open_database(database_url)) as database, database.write() as session:
         add_rows(session)
 
-    assert downgrade(database_url, "base") == list_revisions()[::-1]
+    assert migrate_down(database_url, "base") == list_revisions()[::-1]
 
     assert look(database_url) == {}
-    assert current(database_url) is None
-    assert upgrade(database_url) == list_revisions()
+    assert find_current_revision(database_url) is None
+    assert migrate_up(database_url) == list_revisions()
     with closing(open_database(database_url)) as database, database.write() as session:
         add_rows(session)
 
 
 def test_going_down_to_where_it_is_does_nothing(database_url: str) -> None:
-    assert downgrade(database_url, NEWEST) == []
-    assert current(database_url) == NEWEST
+    assert migrate_down(database_url, NEWEST) == []
+    assert find_current_revision(database_url) == NEWEST
 
 
 def test_an_unknown_revision_is_refused(database_url: str) -> None:
     with pytest.raises(OperatorError, match=r"There is no revision 9999\. Known: base, 0001"):
-        downgrade(database_url, "9999")
+        migrate_down(database_url, "9999")
 
 
 # A program that is newer than this one.
@@ -225,9 +225,10 @@ def run_python(code: str, *arguments: str, program: Path = ROOT) -> "subprocess.
     )
 
 
-UPGRADE = "from grader.store.migrations import upgrade; print(upgrade(sys.argv[1]))"
+UPGRADE = "from grader.store.migrations import migrate_up; print(migrate_up(sys.argv[1]))"
 DOWNGRADE = (
-    "from grader.store.migrations import downgrade; print(downgrade(sys.argv[1], sys.argv[2]))"
+    "from grader.store.migrations import migrate_down; "
+    "print(migrate_down(sys.argv[1], sys.argv[2]))"
 )
 
 
@@ -246,7 +247,7 @@ def test_changing_a_table_keeps_what_refers_to_it(database_url: str, tmp_path: P
     down = run_python(DOWNGRADE, database_url, NEWEST, program=program)
     assert down.communicate()[0] == f"['{NEWER}']\n"
     assert look(database_url) == before
-    assert upgrade(database_url) == []
+    assert migrate_up(database_url) == []
 
 
 def test_a_migration_that_fails_changes_nothing(database_url: str, tmp_path: Path) -> None:
@@ -257,7 +258,7 @@ def test_a_migration_that_fails_changes_nothing(database_url: str, tmp_path: Pat
     _, errors = run_python(UPGRADE, database_url, program=program).communicate()
 
     assert "OperatorError: The database cannot be used: " in errors
-    assert current(database_url) == NEWEST
+    assert find_current_revision(database_url) == NEWEST
     with closing(open_database(database_url)) as database:
         assert describe(database) == before
 
@@ -280,11 +281,11 @@ def test_a_newer_database_is_refused(database: Database, database_url: str) -> N
     with database.write() as session:
         session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
 
-    for action in (upgrade, pending):
+    for action in (migrate_up, list_pending_revisions):
         with pytest.raises(OperatorError, match=r"is at revision 9999, .* Install the newer"):
             action(database_url)
     with pytest.raises(OperatorError, match="is at revision 9999"):
-        downgrade(database_url, "base")
+        migrate_down(database_url, "base")
 
 
 def test_a_database_of_something_else_is_refused(blank_url: str) -> None:
@@ -292,14 +293,14 @@ def test_a_database_of_something_else_is_refused(blank_url: str) -> None:
         session.execute(text("CREATE TABLE people (id INTEGER)"))
 
     with pytest.raises(OperatorError, match=r"The database cannot be used: .*people.* exists"):
-        upgrade(blank_url)
+        migrate_up(blank_url)
 
 
 def test_a_database_that_is_not_there_is_told_with_its_reason(postgresql_url: str) -> None:
     url = re.sub(r"test_\w+", "no_such_database", postgresql_url)
 
     with pytest.raises(OperatorError, match='database "no_such_database" does not exist'):
-        upgrade(url)
+        migrate_up(url)
 
 
 def test_many_processes_may_start_at_once(blank_url: str) -> None:
@@ -317,7 +318,7 @@ def test_many_processes_may_start_at_once(blank_url: str) -> None:
     said = sorted(process.communicate() for process in processes)
 
     assert said == sorted([(f"{list_revisions()}\n", ""), *[("[]\n", "")] * 3])
-    assert current(blank_url) == NEWEST
+    assert find_current_revision(blank_url) == NEWEST
 
 
 def test_where_nothing_is_to_do_alembic_is_not_even_imported(database_url: str) -> None:
@@ -328,7 +329,7 @@ def test_where_nothing_is_to_do_alembic_is_not_even_imported(database_url: str) 
 
 def test_migrations_are_one_line_numbered_by_their_files() -> None:
     before = None
-    for file in sorted((migrations_folder() / "versions").glob("*.py")):
+    for file in sorted((get_migrations_folder() / "versions").glob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
         assigned = {
             target.id: ast.literal_eval(node.value)
@@ -342,30 +343,30 @@ def test_migrations_are_one_line_numbered_by_their_files() -> None:
 
 
 def test_migrations_depend_on_nothing_that_may_change() -> None:
-    for file in migrations_folder().rglob("*.py"):
+    for file in get_migrations_folder().rglob("*.py"):
         assert "grader" not in re.findall(
             r"^(?:from|import) (\w+)", file.read_text(encoding="utf-8"), re.MULTILINE
         )
 
 
 def test_the_folder_does_not_hide_the_library() -> None:
-    assert not list(migrations_folder().rglob("__init__.py"))
+    assert not list(get_migrations_folder().rglob("__init__.py"))
 
 
 def test_tables_of_the_jobs_are_left_alone_and_ours_are_not() -> None:
     for theirs in ("dbos_migrations", "workflow_status", "operation_outputs", "queues"):
-        assert not is_ours(None, theirs, "table", True, None)
-    for ours in Table.metadata.tables:
-        assert is_ours(None, ours, "table", True, None)
+        assert not is_own_object(None, theirs, "table", True, None)
+    for ours in Base.metadata.tables:
+        assert is_own_object(None, ours, "table", True, None)
 
 
 def test_the_wheel_brings_the_migrations(sqlite_url: str, tmp_path: Path) -> None:
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     installed = tmp_path / "installed"
     zipfile.ZipFile(wheel).extractall(installed)
-    downgrade(sqlite_url, "base")
+    migrate_down(sqlite_url, "base")
 
-    code = f"{UPGRADE}; import grader.store.migrations as m; print(m.migrations_folder())"
+    code = f"{UPGRADE}; import grader.store.migrations as m; print(m.get_migrations_folder())"
     said = run_python(code, sqlite_url, program=installed).communicate()
 
     folder = installed / "grader" / "_shipped" / "alembic"

@@ -142,7 +142,7 @@ def test_who_gave_up_disturbs_nobody(writer: Writer, database: Database) -> None
 def test_who_waits_too_long_is_told_and_what_had_not_begun_does_not_happen(
     writer: Writer, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer_module, "MOST_SECONDS", 0.05)
+    monkeypatch.setattr(writer_module, "MAX_WAIT_SECONDS", 0.05)
     courses = Courses()
     first = writer.put(courses.add, "first")
     courses.has_begun.wait(10)
@@ -157,7 +157,7 @@ def test_who_waits_too_long_is_told_and_what_had_not_begun_does_not_happen(
 
 
 def test_a_full_line_turns_away_at_once(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer_module, "MOST_WAITING", 2)
+    monkeypatch.setattr(writer_module, "MAX_QUEUE_LENGTH", 2)
     courses = Courses()
     waiting = [writer.put(courses.add, "first")]
     courses.has_begun.wait(10)

@@ -16,13 +16,13 @@ import numpy as np
 from httpx2 import Response
 from sqlalchemy import text
 
-from grader.engine.random.keysets import GRADING, GaussianKeys, InSpan, Source, sample_key_sets
+from grader.engine.random.keysets import GRADING, GaussianKeys, InSpan, NoiseSource, sample_key_sets
 from grader.engine.random.noise import NoiseBank
 from grader.engine.random.streams import RunSecret
 from grader.engine.random.variants import Variant
-from grader.engine.sample.observe import set_up
-from grader.feedback.given import given_values
-from grader.formula.eval.arrays import Rows
+from grader.engine.sample.observe import build_environment
+from grader.feedback.given import build_given_values
+from grader.formula.eval.arrays import LazyMatrix
 from grader.reading.fields import ArrayField
 from grader.rubric.catalog import Rubric
 from grader.rubric.forms.answers import ChoiceForm, FileForm, NumberForm, TextForm
@@ -219,17 +219,17 @@ def key_set_numbers(
     if question.key_sets is None:
         return [], []
     key = run_secret(world).of(question.id, question.revision)
-    source = Source(NoiseBank(), key, purpose, 0, 3)
+    source = NoiseSource(NoiseBank(), key, purpose, 0, 3)
     fields = [*question.fields, *(question.uses.question.fields if question.uses else ())]
     zeros = {each.name: np.zeros((1, *each.shape.axes)) for each in fields
              if isinstance(each, ArrayField)}  # fmt: skip
     rules = question.key_sets.rules
     with np.errstate(all="ignore"):
-        environment = set_up([variant], zeros)
+        environment = build_environment([variant], zeros)
         sampled = sample_key_sets(question.key_sets, set(rules), environment, source).values
     noise = [source.normals(name, _axes(rule)) for name, rule in rules.items()]
     sets = [sampled[name] for name in rules]
-    sets = [each.whole() if isinstance(each, Rows) else each for each in sets]
+    sets = [each.whole() if isinstance(each, LazyMatrix) else each for each in sets]
     return _telling(noise), _telling(sets)
 
 
@@ -245,7 +245,7 @@ def _telling(arrays: Iterable[Any]) -> list[float]:
 
 def hidden_draws(rubric: Rubric, variant: Variant) -> dict[float, str]:
     """Numbers that were drawn for a student and are not shown."""
-    shown = set(walk(given_values(rubric.scope, variant, rubric.form.given)))
+    shown = set(walk(build_given_values(rubric.scope, variant, rubric.form.given)))
     drawn = {float(each) for value in variant.values.values() for each in value.ravel()}
     return {each: f"a hidden draw of {rubric.id}" for each in drawn - shown if is_telling(each)}
 

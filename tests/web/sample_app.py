@@ -14,15 +14,22 @@ from fastapi.testclient import TestClient
 from pydantic import AwareDatetime, Field
 
 from grader.web.errors.problems import install_problems
-from grader.web.http.body import Body, Caps, StrictRoute, install_intake, read_body, read_form
-from grader.web.http.middleware import install_frame
+from grader.web.http.body import (
+    BodyLimits,
+    RequestBody,
+    StrictRoute,
+    install_body_limits,
+    read_body,
+    read_form,
+)
+from grader.web.http.middleware import install_middleware
 from grader.web.ops.logs import open_logs
 from grader.web.ops.metrics import Metrics, open_metrics
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
 
-class Vector(Body):
+class Vector(RequestBody):
     """A vector with a few facts about it."""
 
     q: list[float] = Field(description="The entries.", examples=[[0.5, 0.25]])
@@ -34,7 +41,7 @@ class Vector(Body):
     rest: Any = None
 
 
-class Nested(Body):
+class Nested(RequestBody):
     """A vector inside."""
 
     inside: Vector
@@ -52,12 +59,12 @@ class Sample:
         return [json.loads(line) for line in self.log.getvalue().splitlines()]
 
 
-def make_sample(router: APIRouter | None = None, caps: Caps | None = None) -> Sample:
+def make_sample(router: APIRouter | None = None, caps: BodyLimits | None = None) -> Sample:
     app = FastAPI(title="Sample", version="1.0", docs_url=None, redoc_url=None)
     metrics, log = open_metrics(), io.StringIO()
     install_problems(app)
-    install_intake(app, caps)
-    install_frame(app, clock=lambda: NOW, logs=open_logs(log, pretty=False), metrics=metrics)
+    install_body_limits(app, caps)
+    install_middleware(app, clock=lambda: NOW, logs=open_logs(log, pretty=False), metrics=metrics)
     app.include_router(_routes(), prefix="/api/v1")
     if router is not None:
         app.include_router(router)

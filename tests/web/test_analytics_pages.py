@@ -13,7 +13,7 @@ import pytest
 from grader.accounts.courses import make_run
 from grader.accounts.rosters import enrol
 from grader.domain.roles import Role
-from grader.rubric.catalog import Assignment, read_assignment
+from grader.rubric.catalog import CompiledAssignment, read_assignment
 from grader.store.database import Database
 from grader.store.queries.courses import get_run
 from tests.service import DUE, EXPLORATION, SINGLE_HEAD, World, make_service
@@ -49,7 +49,7 @@ def links_of(page: str) -> list[str]:
     return [unescape(each) for each in re.findall(r'<a [^>]*href="([^"]+)"', page)]
 
 
-def hostile() -> Assignment:
+def hostile() -> CompiledAssignment:
     """The shipped assignment with markup in every title."""
     of = shipped().assignments[EXPLORATION]
     titled = f"title: '{HOSTILE}'"

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from grader.store.database import Database
-from grader.store.tables import Judgement
+from grader.store.tables import JudgementRow
 from tests.service import EXPLORATION, World, make_service, question_path
 from tests.web.test_pages import Browser
 
@@ -94,10 +94,10 @@ def test_a_part_that_builds_on_another_is_judged_again_with_it(world: World) -> 
 def test_what_was_changed_in_the_store_is_noticed(world: World) -> None:
     made = world.submit("ada", AVERAGE, {"q": "k_a"})
     with world.database.write() as session:
-        row = session.query(Judgement).one()
+        row = session.query(JudgementRow).one()
         better = [dict(each) for each in row.verdicts]
         better[0] |= {"outcome": "met", "reason": "holds", "credit": "1"}
-        session.execute(update(Judgement).values(verdicts=better))
+        session.execute(update(JudgementRow).values(verdicts=better))
 
     page = replay(world, "irene", made)
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.errors import TooManyRequests
-from grader.web.http.rate_limits import Budgets, Rule
+from grader.web.http.rate_limits import RateLimit, RateLimiter
 
-RULES = {"submit": Rule(per_minute=30, burst=5), "read": Rule(per_minute=600, burst=100)}
+RULES = {"submit": RateLimit(per_minute=30, burst=5), "read": RateLimit(per_minute=600, burst=100)}
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Watch:
         return self.seconds
 
 
-def spend_all(budgets: Budgets, caller: str, budget: str = "submit") -> int:
+def spend_all(budgets: RateLimiter, caller: str, budget: str = "submit") -> int:
     spent = 0
     while True:
         try:
@@ -34,12 +34,12 @@ def spend_all(budgets: Budgets, caller: str, budget: str = "submit") -> int:
 
 
 def test_a_rested_caller_may_spend_the_burst_at_once() -> None:
-    assert spend_all(Budgets(RULES, Watch()), "ada") == 5
+    assert spend_all(RateLimiter(RULES, Watch()), "ada") == 5
 
 
 def test_after_the_stated_seconds_one_more_call_is_possible() -> None:
     watch = Watch()
-    budgets = Budgets(RULES, watch)
+    budgets = RateLimiter(RULES, watch)
     spend_all(budgets, "ada")
     with pytest.raises(TooManyRequests) as refused:
         budgets.spend("submit", "ada")
@@ -51,7 +51,7 @@ def test_after_the_stated_seconds_one_more_call_is_possible() -> None:
 
 def test_a_long_rest_gives_no_more_than_the_burst() -> None:
     watch = Watch()
-    budgets = Budgets(RULES, watch)
+    budgets = RateLimiter(RULES, watch)
     spend_all(budgets, "ada")
     watch.seconds += 86_400
 
@@ -59,7 +59,7 @@ def test_a_long_rest_gives_no_more_than_the_burst() -> None:
 
 
 def test_callers_and_budgets_are_apart() -> None:
-    budgets = Budgets(RULES, Watch())
+    budgets = RateLimiter(RULES, Watch())
     spend_all(budgets, "ada")
 
     assert budgets.spend("submit", "bob").calls == 4
@@ -67,7 +67,7 @@ def test_callers_and_budgets_are_apart() -> None:
 
 
 def test_what_is_left_is_told_in_headers() -> None:
-    left = Budgets(RULES, Watch()).spend("submit", "ada")
+    left = RateLimiter(RULES, Watch()).spend("submit", "ada")
 
     assert left.headers() == {
         "RateLimit-Policy": '"submit";q=5;w=10',
@@ -76,7 +76,7 @@ def test_what_is_left_is_told_in_headers() -> None:
 
 
 def test_only_so_many_callers_are_remembered() -> None:
-    budgets = Budgets(RULES, Watch(), most_callers=100)
+    budgets = RateLimiter(RULES, Watch(), most_callers=100)
     for number in range(1000):
         budgets.spend("read", f"caller {number}")
 
@@ -84,7 +84,7 @@ def test_only_so_many_callers_are_remembered() -> None:
 
 
 def test_the_caller_who_rested_longest_is_forgotten_first() -> None:
-    budgets = Budgets(RULES, Watch(), most_callers=2)
+    budgets = RateLimiter(RULES, Watch(), most_callers=2)
     spend_all(budgets, "ada")
     budgets.spend("submit", "bob")
     with pytest.raises(TooManyRequests):
@@ -96,7 +96,7 @@ def test_the_caller_who_rested_longest_is_forgotten_first() -> None:
 
 
 def test_threads_together_get_no_more_than_one() -> None:
-    budgets = Budgets({"read": Rule(per_minute=1, burst=200)}, Watch())
+    budgets = RateLimiter({"read": RateLimit(per_minute=1, burst=200)}, Watch())
     with ThreadPoolExecutor(8) as pool:
         spent = sum(pool.map(lambda _: spend_all(budgets, "ada", "read"), range(8)))
 
@@ -105,7 +105,7 @@ def test_threads_together_get_no_more_than_one() -> None:
 
 def test_a_clock_that_goes_back_gives_nothing() -> None:
     watch = Watch()
-    budgets = Budgets(RULES, watch)
+    budgets = RateLimiter(RULES, watch)
     spend_all(budgets, "ada")
     watch.seconds -= 100
     with pytest.raises(TooManyRequests):
@@ -119,7 +119,7 @@ def test_a_clock_that_goes_back_gives_nothing() -> None:
 @given(st.lists(st.floats(0, 5), max_size=80))
 def test_no_stretch_of_time_lets_more_through_than_the_rule(pauses: list[float]) -> None:
     watch = Watch()
-    budgets = Budgets(RULES, watch)
+    budgets = RateLimiter(RULES, watch)
     through = 0
     for pause in pauses:
         watch.seconds += pause

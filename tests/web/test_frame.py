@@ -11,8 +11,8 @@ from fastapi import APIRouter, Request
 from fastapi.testclient import TestClient
 from starlette.responses import PlainTextResponse, StreamingResponse
 
-from grader.web.http.headers import CONTENT_SECURITY_POLICY
-from grader.web.ops.metrics import render
+from grader.web.http.middleware import CONTENT_SECURITY_POLICY
+from grader.web.ops.metrics import render_metrics
 from tests.web.sample_app import NOW, Sample, make_sample
 
 
@@ -165,7 +165,7 @@ def test_every_request_is_counted_once(sample: Sample) -> None:
     sample.client.get("/people/bob")
     sample.client.get("/nowhere")
 
-    text = render(sample.metrics).decode()
+    text = render_metrics(sample.metrics).decode()
     assert 'keyset_requests_total{method="GET",route="/people/{name}",status="200"} 2.0' in text
     assert 'keyset_requests_total{method="GET",route="(none)",status="404"} 1.0' in text
     assert "bob" not in text

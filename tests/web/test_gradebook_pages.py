@@ -15,7 +15,7 @@ import pytest
 
 from grader.domain.roles import Role
 from grader.store.database import Database
-from grader.web.pages.gradebook.cells import heat_level
+from grader.web.pages.gradebook.dashboard import compute_heat_level
 from tests.service import EXPLORATION, World, make_service
 from tests.web.test_pages import Browser
 
@@ -94,11 +94,11 @@ def test_a_cell_has_points_words_and_a_way_to_the_attempts(world: World) -> None
     [("0", 0), ("0.01", 1), ("2.99", 1), ("3", 2), ("6", 3), ("8.99", 3), ("9", 4), ("12", 4)],
 )
 def test_the_shade_follows_the_share_of_the_points(points: str, level: int) -> None:
-    assert heat_level(Decimal(points), Decimal(9)) == level
+    assert compute_heat_level(Decimal(points), Decimal(9)) == level
 
 
 def test_without_points_or_without_any_to_have_there_is_no_shade() -> None:
-    assert heat_level(None, Decimal(9)) == heat_level(Decimal(0), Decimal(0)) == 0
+    assert compute_heat_level(None, Decimal(9)) == compute_heat_level(Decimal(0), Decimal(0)) == 0
 
 
 def test_what_people_are_called_stays_text(world: World) -> None:

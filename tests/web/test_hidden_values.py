@@ -14,8 +14,8 @@ from httpx2 import Response
 
 from grader.accounts.sign_in import set_password
 from grader.engine.random.keysets import GRADING, PRACTICE
-from grader.grading.serialize import variant_from
-from grader.rubric.catalog import Assignment, Rubric, read_assignment
+from grader.grading.serialize import decode_variant
+from grader.rubric.catalog import CompiledAssignment, Rubric, read_assignment
 from grader.store.database import open_database
 from grader.store.queries.attempts import find_variants
 from grader.store.queries.people import find_password_hash
@@ -206,7 +206,7 @@ def variant_of(world: World, rubric: Rubric) -> Any:
     key = (world.enrolment("ada"), source.id, source.revision)
     with world.database.read() as session:
         shown = find_variants(session, wanted=[key]).get(key)
-    return variant_from(key[0], shown.drawn) if shown else None
+    return decode_variant(key[0], shown.drawn) if shown else None
 
 
 # Before publication
@@ -338,7 +338,7 @@ def edited(
     rubrics: dict[str, str] | None = None,
     feedback: str = "full",
     exceptions: str = "{}",
-) -> Assignment:
+) -> CompiledAssignment:
     """A shipped assignment with other texts, or with other policies."""
     assignment = shipped().assignments[name]
     texts = {key: each.text for key, each in assignment.rubrics.items()}
@@ -419,7 +419,9 @@ def _masked(data: Any, names: dict[str, str]) -> Any:
 
 
 @contextmanager
-def examined(folder: Path, assignment: Assignment) -> Iterator[tuple[World, list[Any], list[Any]]]:
+def examined(
+    folder: Path, assignment: CompiledAssignment
+) -> Iterator[tuple[World, list[Any], list[Any]]]:
     """What two students are told, one of whom had the right answer first and the other later."""
     with opened(folder) as world:
         world.publish(assignment)

@@ -13,7 +13,7 @@ from httpx2 import Response
 
 from grader.domain.roles import Scope
 from grader.store.database import Database
-from grader.web.http.rate_limits import Rule
+from grader.web.http.rate_limits import RateLimit
 from tests.service import DUE, EXPLORATION, World, make_service
 
 COURSE = "/api/v1/courses/one"
@@ -207,7 +207,7 @@ def test_a_gradebook_waits_for_one_free_reader_and_not_for_one_a_line(world: Wor
 
 
 def test_more_tokens_are_no_more_calls(sqlite_database: Database) -> None:
-    rules = {"read": Rule(per_minute=1, burst=2)}
+    rules = {"read": RateLimit(per_minute=1, burst=2)}
     with make_service(sqlite_database, rules=rules, published={"one": (), "two": ()}) as world:
         world.add_token("another of ada", "ada", [Scope.READ])
         first = world.get(COURSE, "ada")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from grader.web.http.body import Body, Caps
+from grader.web.http.body import BodyLimits, RequestBody
 from tests.web.sample_app import Nested, Sample, Vector, make_sample
 from tests.web.serving import connect, read_all, serve, status_of
 
@@ -171,7 +171,7 @@ def test_identity_is_no_compression(sample: Sample) -> None:
 
 
 def test_a_body_at_the_cap_is_taken_and_one_byte_more_is_not() -> None:
-    sample = make_sample(caps=Caps(most_body_bytes=100))
+    sample = make_sample(caps=BodyLimits(most_body_bytes=100))
     body = b'{"q": [1]}'.ljust(100)
 
     assert post(sample, body).status_code == 200
@@ -254,7 +254,7 @@ def test_a_mutated_body_is_never_a_defect(sample: Sample) -> None:
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    with serve(make_sample(caps=Caps(body_seconds=0.5)).app) as port:
+    with serve(make_sample(caps=BodyLimits(body_seconds=0.5)).app) as port:
         yield port
 
 
@@ -329,7 +329,7 @@ def test_chunks_are_put_together(port: int) -> None:
 
 
 def test_a_body_is_a_model_like_any_other() -> None:
-    class Small(Body):
+    class Small(RequestBody):
         x: float
 
     assert Small.model_validate_json(b'{"x": 1}').x == 1.0

@@ -13,10 +13,15 @@ from grader.domain.roles import Role
 from grader.grading.integrity.check import STALE_AFTER
 from grader.store.database import Database
 from grader.store.queries.audit import list_audit
-from grader.store.queries.integrity import CheckLine, add_check, find_check, list_resemblances
+from grader.store.queries.integrity import (
+    IntegrityCheckLine,
+    add_check,
+    find_check,
+    list_resemblances,
+)
 from grader.store.queries.people import change_person
-from grader.web.ops.background import Background
-from grader.web.pages.staff.chances import say_apart, say_chance
+from grader.web.ops.background import BackgroundRunner
+from grader.web.pages.staff.integrity import format_chance, format_time_difference
 from tests.service import EXPLORATION, NOW, World, make_service, question_path
 from tests.web.test_pages import Browser
 
@@ -49,13 +54,13 @@ def check(world: World, who: str = "irene") -> str:
     return str(page.text)
 
 
-def background(world: World) -> Background:
+def background(world: World) -> BackgroundRunner:
     app: Any = world.client.app
-    found: Background = app.state.background
+    found: BackgroundRunner = app.state.background
     return found
 
 
-def newest(world: World) -> CheckLine:
+def newest(world: World) -> IntegrityCheckLine:
     with world.database.read() as session:
         found = find_check(session, run_id="one", assignment=EXPLORATION)
     assert found is not None
@@ -126,9 +131,11 @@ def test_assistants_look_and_do_not_start(world: World) -> None:
     assert "Check now" in Browser(world, "irene").call("GET", PAGE).text
 
 
-def add_running(world: World) -> CheckLine:
+def add_running(world: World) -> IntegrityCheckLine:
     """A check of some process, under way."""
-    line = CheckLine("chk_1", "one", EXPLORATION, "running", 3, 12, 345, 0, "", "x", NOW, NOW, None)
+    line = IntegrityCheckLine(
+        "chk_1", "one", EXPLORATION, "running", 3, 12, 345, 0, "", "x", NOW, NOW, None
+    )
     with world.database.write() as session:
         add_check(session, line)
     return line
@@ -203,9 +210,9 @@ def test_names_stay_text(world: World) -> None:
 
 
 def test_chances_are_never_said_to_be_smaller_than_they_are() -> None:
-    assert say_chance(1 / 90) in ("about 1 in 90", "about 1 in 89")
-    assert say_chance(1 / 51_999, is_bound=True) == "less than 1 in 51,000"
-    assert say_chance(0.7) == "more likely than not"
-    assert say_chance(0.7, is_bound=True) == "not known"
-    assert say_apart(NOW, NOW - timedelta(hours=3)) == "3 h 0 min earlier"
-    assert say_apart(NOW, NOW + timedelta(minutes=3)) == "3 min later"
+    assert format_chance(1 / 90) in ("about 1 in 90", "about 1 in 89")
+    assert format_chance(1 / 51_999, is_bound=True) == "less than 1 in 51,000"
+    assert format_chance(0.7) == "more likely than not"
+    assert format_chance(0.7, is_bound=True) == "not known"
+    assert format_time_difference(NOW, NOW - timedelta(hours=3)) == "3 h 0 min earlier"
+    assert format_time_difference(NOW, NOW + timedelta(minutes=3)) == "3 min later"

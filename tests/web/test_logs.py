@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from grader.web.ops.logs import capture_libraries, describe_exception, open_logs
+from grader.web.ops.logs import describe_exception, install_library_logging, open_logs
 
 
 def test_a_line_is_json_with_its_time_and_level() -> None:
@@ -90,7 +90,7 @@ def library() -> Iterator[logging.Logger]:
 
 def test_warnings_of_libraries_are_told_without_their_values(library: logging.Logger) -> None:
     stream = io.StringIO()
-    capture_libraries(open_logs(stream, pretty=False))
+    install_library_logging(open_logs(stream, pretty=False))
     library.warning("Connection of %s was lost", "ada")
     library.info("Started")
 

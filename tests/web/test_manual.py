@@ -12,16 +12,16 @@ from pydantic import Field
 
 from grader.errors import NotFound, NotSignedIn
 from grader.web.errors.codes import MEANINGS
-from grader.web.errors.openapi import install_openapi, responses
-from grader.web.http.body import Body, StrictRoute
-from grader.web.manual.routes import install_manual, prose
-from grader.web.manual.schema_text import list_fields, make_example, tell_type
+from grader.web.errors.openapi import build_error_responses, install_openapi
+from grader.web.http.body import RequestBody, StrictRoute
+from grader.web.manual.routes import format_prose, install_manual
+from grader.web.manual.schema_text import describe_type, list_fields, make_example
 from tests.web.sample_app import Sample, make_sample
 
 HOSTILE = "<script>alert(1)</script>"
 
 
-class Tree(Body):
+class Tree(RequestBody):
     """A thing that holds things like itself."""
 
     value: float = Field(ge=0, le=1, description="Its `value`.", examples=[0.5])
@@ -55,7 +55,7 @@ def sample() -> Sample:
     @router.post(
         "/trees",
         summary=f"Plant {HOSTILE}",
-        responses=responses(NotSignedIn, NotFound),
+        responses=build_error_responses(NotSignedIn, NotFound),
         openapi_extra={"x-roles": ["instructor"], "x-scopes": ["trees:write"]},
     )
     def plant(body: Tree, if_match: Annotated[str, Header(examples=['"7"'])]) -> Tree:
@@ -166,7 +166,7 @@ def test_a_schema_that_holds_itself_is_shown_once() -> None:
     ],
 )
 def test_types_are_told_in_words(schema: dict[str, Any], words: str) -> None:
-    assert tell_type(schema, {}) == words
+    assert describe_type(schema, {}) == words
 
 
 def test_an_example_is_taken_from_the_description_or_made_up() -> None:
@@ -176,4 +176,4 @@ def test_an_example_is_taken_from_the_description_or_made_up() -> None:
 
 
 def test_prose_is_paragraphs_with_code() -> None:
-    assert prose("a <b>\n\n`c & d`") == "<p>a &lt;b&gt;</p>\n<p><code>c &amp; d</code></p>"
+    assert format_prose("a <b>\n\n`c & d`") == "<p>a &lt;b&gt;</p>\n<p><code>c &amp; d</code></p>"

@@ -7,7 +7,7 @@ import sqlite3
 from sqlalchemy import event
 
 from grader.store.database import Database, open_database
-from grader.store.migrations import upgrade
+from grader.store.migrations import migrate_up
 from tests.postgresql import address, own_server
 from tests.service import EXPLORATION, World, make_service, question_path
 
@@ -31,7 +31,7 @@ def assert_unavailable(world: World) -> None:
 def test_a_database_that_goes_away_is_told_and_used_again_when_it_is_back() -> None:
     with own_server() as server:
         url = address(server.folder, "postgres")
-        upgrade(url)
+        migrate_up(url)
         with make_service(open_database(url), published=ONE) as world:
             world.submit("ada", AVERAGE, {"q": "k_a"})
             server.stop()

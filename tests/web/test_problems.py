@@ -13,32 +13,32 @@ from fastapi.testclient import TestClient
 from grader.errors import (
     AnswerRefused,
     FieldError,
+    FileLocation,
     ForgedRequest,
     FormulaError,
     KeysetError,
     MalformedRequest,
     MissingRole,
     MissingScope,
+    MissingVersion,
     NotFound,
     NotSignedIn,
     OperatorError,
-    Outdated,
-    Place,
-    Refused,
-    ReusedKey,
+    OutdatedVersion,
+    RequestRefused,
+    ReusedIdempotencyKey,
     RubricError,
     RubricErrors,
     TooManyRequests,
     Unavailable,
-    Unconditional,
 )
 from grader.web.errors.codes import MEANINGS
-from grader.web.errors.openapi import EXAMPLES, install_openapi, responses
-from grader.web.errors.problems import MALFORMED_STATUSES, problem_of, status_of_code
+from grader.web.errors.openapi import EXAMPLES, build_error_responses, install_openapi
+from grader.web.errors.problems import MALFORMED_STATUSES, find_status, to_problem
 from tests.web.sample_app import Sample, make_sample
 
 FIELD = FieldError("q, entry 4 is text.", field="q", code="number.type", path=(3,), got="text")
-RUBRIC = RubricError("must be a number", place=Place("c-i.yaml", 8, 13), field="points")
+RUBRIC = RubricError("must be a number", place=FileLocation("c-i.yaml", 8, 13), field="points")
 
 TABLE = [
     (NotSignedIn(), 401),
@@ -46,10 +46,10 @@ TABLE = [
     (MissingRole("Only instructors."), 403),
     (ForgedRequest("From elsewhere."), 403),
     (NotFound(), 404),
-    (Refused("No attempts are left.", code="attempts.none_left"), 409),
-    (ReusedKey("Another request had it."), 422),
-    (Outdated("It has changed.", current="7"), 412),
-    (Unconditional("Send If-Match."), 428),
+    (RequestRefused("No attempts are left.", code="attempts.none_left"), 409),
+    (ReusedIdempotencyKey("Another request had it."), 422),
+    (OutdatedVersion("It has changed.", current="7"), 412),
+    (MissingVersion("Send If-Match."), 428),
     (TooManyRequests("Later.", retry_after_seconds=4), 429),
     (Unavailable("Away.", retry_after_seconds=3), 503),
     (AnswerRefused([FIELD]), 422),
@@ -104,8 +104,8 @@ def test_every_error_is_a_problem_with_its_status(error: KeysetError, status: in
         ),
         (TooManyRequests("Later.", retry_after_seconds=4), "Retry-After", "4"),
         (Unavailable("Away.", retry_after_seconds=0), "Retry-After", "1"),
-        (Outdated("It has changed.", current="7"), "ETag", '"7"'),
-        (Outdated("It has changed.", current='"a\r\nb"'), "ETag", '"ab"'),
+        (OutdatedVersion("It has changed.", current="7"), "ETag", '"7"'),
+        (OutdatedVersion("It has changed.", current='"a\r\nb"'), "ETag", '"ab"'),
     ],
 )
 def test_errors_carry_the_headers_that_clients_act_on(
@@ -148,7 +148,7 @@ def test_a_defect_says_nothing_about_itself(error: Exception) -> None:
 
 
 def test_half_a_surrogate_in_a_message_is_no_second_error() -> None:
-    answer = raising(Refused("a \ud800 b")).get("/raise")
+    answer = raising(RequestRefused("a \ud800 b")).get("/raise")
 
     assert (answer.status_code, answer.json()["detail"]) == (409, "a ? b")
 
@@ -220,18 +220,18 @@ def sample() -> Sample:
 
 
 def test_openapi_has_one_example_for_each_error() -> None:
-    described = responses(NotSignedIn, MissingScope, 422, 500, 503)
+    described = build_error_responses(NotSignedIn, MissingScope, 422, 500, 503)
 
     assert set(described) == {401, 403, 422, 500, 503}
     examples = described[422]["content"]["application/problem+json"]["examples"]
     assert {"request.invalid", "row.length", "rubric.invalid"} <= set(examples)
     assert "Retry-After" in described[503]["headers"]
     with pytest.raises(ValueError, match="no example"):
-        responses(418)
+        build_error_responses(418)
 
 
 def test_every_status_has_an_example() -> None:
-    statuses = {problem_of(example).status for example in EXAMPLES}
+    statuses = {to_problem(example).status for example in EXAMPLES}
 
     assert statuses >= {400, 401, 403, 404, 408, 409, 412, 413, 415, 422, 428, 429, 431, 503}
 
@@ -265,6 +265,6 @@ def test_every_code_in_the_sources_has_a_meaning() -> None:
 
 @pytest.mark.parametrize(("error", "status"), TABLE, ids=lambda value: type(value).__name__)
 def test_the_table_of_codes_tells_the_status_that_is_sent(error: KeysetError, status: int) -> None:
-    code = problem_of(error).code
+    code = to_problem(error).code
 
-    assert code not in MEANINGS or status_of_code(code) == status
+    assert code not in MEANINGS or find_status(code) == status

@@ -12,7 +12,7 @@ import pytest
 
 from grader.feedback.receipt import Receipt, hash_answer
 from grader.grading.receipts.bundle import read_bundle
-from grader.grading.receipts.replay import replay
+from grader.grading.receipts.replay import replay_bundle
 from grader.grading.signing import verify_signature
 from grader.store.database import Database
 from tests.service import EXPLORATION, World, make_service
@@ -79,7 +79,7 @@ def test_after_everybodys_last_moment_the_bundle_is_replayed_and_agrees(
     world.clock.turn(days=8)
 
     bundle = read_bundle(bundle_of(world, made))
-    again = replay(bundle, key=public_key(world))
+    again = replay_bundle(bundle, key=public_key(world))
 
     assert early.published is None
     assert early.publishes_at is not None

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from markupsafe import escape
 
-from grader.rubric.catalog import Assignment, read_assignment
+from grader.rubric.catalog import CompiledAssignment, read_assignment
 from grader.store.database import Database
-from grader.web.pages.staff.yaml_lines import mark_lines
+from grader.web.pages.staff.rubric_text import render_yaml_lines
 from tests.service import EXPLORATION, World, make_service
 from tests.support import rubric_of, shipped
 from tests.web.test_pages import Browser
@@ -26,7 +26,7 @@ def world(sqlite_database: Database) -> Iterator[World]:
         yield world
 
 
-def edited(change: Callable[[str], str], question: str = "3b") -> Assignment:
+def edited(change: Callable[[str], str], question: str = "3b") -> CompiledAssignment:
     """The assignment with the file of one question changed."""
     original = shipped().assignments[EXPLORATION]
     texts = {name: each.text for name, each in original.rubrics.items()}
@@ -160,12 +160,12 @@ def test_what_an_author_wrote_stays_text(world: World) -> None:
     ],
 )
 def test_keys_and_comments_are_set_apart(line: str, marked: str) -> None:
-    assert mark_lines(line) == [marked]
+    assert render_yaml_lines(line) == [marked]
 
 
 def test_inside_a_block_of_text_nothing_is_a_key() -> None:
     text = "prompt: |\n  # Heading <b>\n  note: this\n\nid: x"
 
-    assert mark_lines(text) == [
+    assert render_yaml_lines(text) == [
         "<b>prompt</b>: |", "  # Heading &lt;b&gt;", "  note: this", "", "<b>id</b>: x",
     ]  # fmt: skip

@@ -14,12 +14,12 @@ import pytest
 from fastapi.testclient import TestClient
 from httpx2 import Response
 
-from grader.accounts.people import end_person
-from grader.accounts.sign_in import SESSION_LASTS, set_password
+from grader.accounts.people import end_account
+from grader.accounts.sign_in import SESSION_LIFETIME, set_password
 from grader.domain.roles import Role
 from grader.store.database import Database, open_database
 from grader.web.auth import CSRF_HEADER, SESSION_COOKIE
-from grader.web.http.rate_limits import Rule
+from grader.web.http.rate_limits import RateLimit
 from tests.databases import fresh_url
 from tests.service import BASE, EXPLORATION, World, make_service, question_path
 
@@ -325,7 +325,7 @@ def test_a_session_ends_by_itself(tmp_path: Path) -> None:
     with opened(tmp_path) as world:
         browser = signed_in(world, "ada")
         kept = {"Cookie": f"{SESSION_COOKIE}={secret_of(browser)}"}
-        world.clock.now += SESSION_LASTS - timedelta(seconds=1)
+        world.clock.now += SESSION_LIFETIME - timedelta(seconds=1)
         assert world.browser().get("/api/v1/me", headers=kept).status_code == 200
         world.clock.turn(seconds=1)
 
@@ -347,7 +347,7 @@ def test_with_an_account_its_sessions_tokens_and_links_end_at_once(database: Dat
         assert [call().status_code for call in calls] == [200] * 3
 
         with world.database.write() as session:
-            end_person(session, person, at=world.clock(), by="test")
+            end_account(session, person, at=world.clock(), by="test")
 
         assert [call().status_code for call in calls] == [401] * 3
         assert world.post(SESSION, None, {"code": code}).status_code == 401
@@ -383,7 +383,7 @@ def test_a_wrong_login_and_a_wrong_password_answer_alike(world: World) -> None:
 
 
 def test_whoever_tries_too_often_has_to_wait(tmp_path: Path) -> None:
-    rules = {"sign_in": Rule(per_minute=6, burst=3)}
+    rules = {"sign_in": RateLimit(per_minute=6, burst=3)}
     with opened(tmp_path, rules=rules) as world:
         tries = [world.post(SESSION, None, {"login": "ada", "password": "x"}) for _ in range(3)]
         late = world.post(SESSION, None, {"login": "ada", "password": PASSWORD})

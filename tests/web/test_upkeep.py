@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import func, select
 
-from grader.grading.idempotency import forget_old
+from grader.grading.idempotency import delete_expired_keys
 from grader.store.database import Database
-from grader.store.tables import IdempotencyKey
+from grader.store.tables import IdempotencyKeyRow
 from tests.service import EXPLORATION, World, make_service, question_path
 
 ATTEMPTS = question_path(f"{EXPLORATION}/3b") + "/attempts"
@@ -43,19 +43,19 @@ def test_a_token_tells_when_it_was_last_used_to_the_hour(world: World) -> None:
 
 def count_keys(world: World) -> int:
     with world.database.read() as session:
-        return session.scalar(select(func.count()).select_from(IdempotencyKey)) or 0
+        return session.scalar(select(func.count()).select_from(IdempotencyKeyRow)) or 0
 
 
 def test_a_key_is_kept_for_two_days_and_then_forgotten(world: World) -> None:
     key = {"Idempotency-Key": "try-1"}
     first = world.post(ATTEMPTS, "ada", {"answer": {"q": "k_a"}}, headers=key)
     world.clock.turn(hours=47)
-    world.service.writer.run_now(lambda session: forget_old(session, at=world.clock()))
+    world.service.writer.run_now(lambda session: delete_expired_keys(session, at=world.clock()))
     assert world.post(ATTEMPTS, "ada", {"answer": {"q": "k_a"}}, headers=key).content == (
         first.content
     )
     world.clock.turn(hours=2)
 
-    world.service.writer.run_now(lambda session: forget_old(session, at=world.clock()))
+    world.service.writer.run_now(lambda session: delete_expired_keys(session, at=world.clock()))
 
     assert count_keys(world) == 0

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader.grading.submissions.uploads import MOST_BYTES
+from grader.grading.submissions.uploads import MAX_BYTES
 from grader.store.database import Database
 from tests.service import EXPLORATION, World, make_service
 from tests.web.page_matrix import AVERAGE
@@ -141,7 +141,7 @@ def test_a_pdf_is_kept_with_the_answer_and_served_so_that_it_cannot_run(world: W
 
 def test_what_is_no_pdf_or_too_large_is_refused_and_nothing_else_is_lost(world: World) -> None:
     ada = Browser(world, "ada")
-    for content in (b"<html>", b"%PDF-1.7" + bytes(MOST_BYTES)):
+    for content in (b"<html>", b"%PDF-1.7" + bytes(MAX_BYTES)):
         page = attach(ada, content, **{"answer.explanation": "Keep this."})
         assert page.status_code == 200
         assert "No attempt was used." in page.text

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
-from grader.cli.check_runs import Checked, Step, count_steps, load_folder, run_checks
-from grader.cli.options import JsonOption, console, print_json
+from grader.cli.check_runs import CheckStep, QuestionCheck, count_steps, load_folder, run_checks
+from grader.cli.console import JsonOption, console, print_json
 from grader.errors import OperatorError
-from grader.rubric.catalog import Rubric, shipped_folder
+from grader.rubric.catalog import Rubric, get_shipped_folder
 from grader.rubric.examples import Failure
 
 EXAMPLES = """\
@@ -72,11 +72,11 @@ def check(
     """Validate rubrics and run their examples on many variants."""
     folder, wanted = _resolve(path)
     rubrics = {rubric.id: rubric for rubric in load_folder(folder).rubrics()}
-    with _progress() as progress:
+    with _make_progress() as progress:
         total = count_steps(folder, wanted=wanted, mutate=mutate)
         task = progress.add_task("reading", total=total)
 
-        def tell(step: Step) -> None:
+        def tell(step: CheckStep) -> None:
             progress.update(task, advance=1, description=f"{step.question}: {step.what}")
 
         results = run_checks(
@@ -85,7 +85,7 @@ def check(
     if as_json:
         print_json([_as_data(result) for result in results])
     else:
-        _report(results, rubrics, mutate=mutate)
+        _print_results(results, rubrics, mutate=mutate)
     if not all(result.is_sound for result in results):
         raise typer.Exit(1)
 
@@ -93,7 +93,7 @@ def check(
 def _resolve(path: Path | None) -> tuple[Path, str | None]:
     """The folder to load and the one question wanted of it, if only one is."""
     if path is None:
-        return shipped_folder(), None
+        return get_shipped_folder(), None
     full = path.resolve()
     if not full.exists():
         raise OperatorError(f"There is no file or folder {path}.")
@@ -111,7 +111,7 @@ def _resolve(path: Path | None) -> tuple[Path, str | None]:
     return folder, f"{folder.name}/{full.stem}"
 
 
-def _progress() -> Progress:
+def _make_progress() -> Progress:
     # On standard error, so that it is seen also where the result goes into a file.
     terminal = Console(stderr=True)
     return Progress(
@@ -125,7 +125,9 @@ def _progress() -> Progress:
     )
 
 
-def _report(results: list[Checked], rubrics: dict[str, Rubric], *, mutate: bool) -> None:
+def _print_results(
+    results: list[QuestionCheck], rubrics: dict[str, Rubric], *, mutate: bool
+) -> None:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("question", "examples", "variants", *(["changes"] * mutate), ""):
         table.add_column(heading, justify="left" if heading in ("question", "") else "right")
@@ -135,7 +137,7 @@ def _report(results: list[Checked], rubrics: dict[str, Rubric], *, mutate: bool)
         table.add_row(result.question, f"{result.examples}", f"{result.variants}", *mutants, word)
     console.print(table)
     for result in results:
-        _tell_faults(result, rubrics[result.question], mutate=mutate)
+        _print_failures(result, rubrics[result.question], mutate=mutate)
     sound = sum(result.is_sound for result in results)
     if len(results) == 1:
         console.print(f"\nThe question is {'sound' if sound else 'not sound'}.")
@@ -143,7 +145,7 @@ def _report(results: list[Checked], rubrics: dict[str, Rubric], *, mutate: bool)
         console.print(f"\n{sound} of {len(results)} questions are sound.")
 
 
-def _tell_faults(result: Checked, rubric: Rubric, *, mutate: bool) -> None:
+def _print_failures(result: QuestionCheck, rubric: Rubric, *, mutate: bool) -> None:
     by_example: dict[str, list[Failure]] = {}
     for failure in result.failures:
         by_example.setdefault(failure.example, []).append(failure)
@@ -151,7 +153,9 @@ def _tell_faults(result: Checked, rubric: Rubric, *, mutate: bool) -> None:
         where = f"on {len(failures)} of {result.variants} variants"
         if len(failures) == result.variants:
             where = "on every variant"
-        _print_line(f"{_place(rubric, example)}: {example}: {failures[0].message} ({where})")
+        _print_line(
+            f"{_format_location(rubric, example)}: {example}: {failures[0].message} ({where})"
+        )
     if by_example and mutate:
         _print_line(f"{result.question}: not changed, because its examples fail as it is")
     if not result.examples:
@@ -160,7 +164,7 @@ def _tell_faults(result: Checked, rubric: Rubric, *, mutate: bool) -> None:
         _print_line(f"{result.question}: no example notices this change: {change}")
 
 
-def _place(rubric: Rubric, example: str) -> str:
+def _format_location(rubric: Rubric, example: str) -> str:
     """Where the example stands in its file, as compilers say it."""
     names = [each.name for each in rubric.form.examples]
     place = rubric.document.places.get(("examples", names.index(example)))
@@ -171,7 +175,7 @@ def _print_line(text: str) -> None:
     console.print(text, markup=False, soft_wrap=True)
 
 
-def _as_data(result: Checked) -> dict[str, object]:
+def _as_data(result: QuestionCheck) -> dict[str, object]:
     return {
         "question": result.question,
         "sound": result.is_sound,

@@ -10,36 +10,37 @@ import typer
 
 from grader.accounts.courses import make_run
 from grader.accounts.people import get_by_login
-from grader.accounts.roster_files import MOST_BYTES
+from grader.accounts.roster_files import MAX_BYTES
+from grader.accounts.roster_plans import RosterChangeKind
 from grader.accounts.rosters import (
+    RosterChange,
+    RosterPlan,
     apply_roster,
     decode_roster,
+    end_enrolment,
     enrol,
-    leave,
     plan_roster,
     read_roster,
 )
+from grader.cli.console import Command, JsonOption, print_json
 from grader.cli.database import (
     OPERATOR,
     LoginArgument,
     RunArgument,
     YesOption,
     check_line,
+    format_time,
     get_run,
-    now,
     open_to_read,
     open_to_write,
+    print_line,
     print_table,
-    say,
-    show_time,
+    read_clock,
 )
-from grader.cli.options import JsonOption, print_json
-from grader.cli.problems import Command
-from grader.cli.program import make_app
-from grader.cli.render.roster_preview import plan_as_data, print_plan
+from grader.cli.main import make_typer
 from grader.domain.roles import Role
 from grader.errors import OperatorError
-from grader.store.queries.courses import Member, RunLine, find_member, list_members, list_runs
+from grader.store.queries.courses import MemberLine, RunLine, find_member, list_members, list_runs
 from grader.store.queries.publications import PublicationLine, list_in_force
 from grader.store.queries.rosters import count_members
 
@@ -54,7 +55,7 @@ EXAMPLES = """\
 A roster is CSV with the columns login and name; email, role and section if you like.
 """
 
-app = make_app(
+app = make_typer(
     help="Course runs: add and list them, and say who takes part.",
     no_args_is_help=True,
     epilog=EXAMPLES,
@@ -85,13 +86,18 @@ def add(
     """Add a course run, with a secret of its own that all its numbers are drawn from."""
     with open_to_write() as database, database.write() as session:
         line = make_run(
-            session, course_id=course, run_id=run, title=title, time_zone=time_zone, at=now(),
+            session,
+            course_id=course,
+            run_id=run,
+            title=title,
+            time_zone=time_zone,
+            at=read_clock(),
             by=OPERATOR,
-        )  # fmt: skip
+        )
     if as_json:
-        print_json(_as_data(line, {}))
+        print_json(_run_as_data(line, {}))
     else:
-        say(f"{line.id} is added. Next: grader publish {line.id} FOLDER")
+        print_line(f"{line.id} is added. Next: grader publish {line.id} FOLDER")
 
 
 @app.command("list", cls=Command)
@@ -100,12 +106,14 @@ def list_all(as_json: JsonOption = False) -> None:
     with open_to_read() as database, database.read() as session:
         runs, counts = list_runs(session), count_members(session)
     if as_json:
-        print_json([_as_data(each, _counts_of(each, counts)) for each in runs])
+        print_json([_run_as_data(each, _counts_of(each, counts)) for each in runs])
     elif runs:
-        rows = [[each.id, each.title, each.time_zone, *_shown(each, counts)] for each in runs]
+        rows = [
+            [each.id, each.title, each.time_zone, *_format_counts(each, counts)] for each in runs
+        ]
         print_table(["run", "title", "time zone", "students", "staff"], rows)
     else:
-        say("There is no course run yet; `grader course add` adds one.")
+        print_line("There is no course run yet; `grader course add` adds one.")
 
 
 @app.command("show", cls=Command)
@@ -119,21 +127,21 @@ def show(run: RunArgument, as_json: JsonOption = False) -> None:
     if as_json:
         publications = [_publication_as_data(each) for each in in_force]
         people = [_member_as_data(each) for each in members]
-        print_json({**_as_data(line, counts), "assignments": publications, "members": people})
+        print_json({**_run_as_data(line, counts), "assignments": publications, "members": people})
         return
-    say(f"{line.title} ({line.id}, {line.time_zone})")
+    print_line(f"{line.title} ({line.id}, {line.time_zone})")
     if in_force:
-        say("")
-        rows = [[each.assignment, f"{each.number}", show_time(each.due_at)] for each in in_force]
+        print_line("")
+        rows = [[each.assignment, f"{each.number}", format_time(each.due_at)] for each in in_force]
         print_table(["assignment", "publication", "due (UTC)"], rows)
     if members:
-        say("")
+        print_line("")
         shown = [_member_as_data(each) for each in members]
         print_table(list(shown[0]), [list(each.values()) for each in shown])
 
 
 @app.command("roster", cls=Command)
-def roster(
+def import_roster(
     run: RunArgument,
     file: Annotated[
         Path, typer.Argument(metavar="FILE.csv", help="The roster; - reads standard input.")
@@ -157,17 +165,17 @@ def roster(
             line = get_run(session, run)
             plan = plan_roster(session, line, read, is_complete=complete)
         if not as_json:
-            print_plan(plan)
-        is_applied = not dry_run and not plan.is_idle and (yes or _agree())
+            _print_plan(plan)
+        is_applied = not dry_run and not plan.is_idle and (yes or _confirm())
         if is_applied:
             with database.write() as session:
-                apply_roster(session, line, plan, at=now(), by=OPERATOR)
+                apply_roster(session, line, plan, at=read_clock(), by=OPERATOR)
     if as_json:
-        print_json({**plan_as_data(plan), "applied": is_applied})
+        print_json({**_plan_as_data(plan), "applied": is_applied})
     elif is_applied:
-        say("Done.")
+        print_line("Done.")
     elif not plan.is_idle:
-        say("Nothing was changed.")
+        print_line("Nothing was changed.")
 
 
 @app.command("enrol", cls=Command)
@@ -180,12 +188,14 @@ def enrol_one(
     """Enrol one person, or change the person's role or section."""
     with open_to_write() as database, database.write() as session:
         line, person = get_run(session, run), get_by_login(session, login=login)
-        change = enrol(session, line, person, role=role, section=section, at=now(), by=OPERATOR)
-    say(f"{person.login} is {change.role.value} of {line.id}.")
+        change = enrol(
+            session, line, person, role=role, section=section, at=read_clock(), by=OPERATOR
+        )
+    print_line(f"{person.login} is {change.role.value} of {line.id}.")
 
 
 @app.command("leave", cls=Command)
-def leave_one(run: RunArgument, login: LoginArgument) -> None:
+def remove_one(run: RunArgument, login: LoginArgument) -> None:
     """Note that one person takes part no longer; what the person did stays."""
     with open_to_write() as database, database.write() as session:
         line = get_run(session, run)
@@ -193,20 +203,20 @@ def leave_one(run: RunArgument, login: LoginArgument) -> None:
         member = find_member(session, run_id=run, login=person.login)
         if member is None:
             raise OperatorError(f"{person.login} does not take part in {run}.")
-        leave(session, line, member, at=now(), by=OPERATOR)
-    say(f"{member.login} has left {line.id}.")
+        end_enrolment(session, line, member, at=read_clock(), by=OPERATOR)
+    print_line(f"{member.login} has left {line.id}.")
 
 
-def _agree() -> bool:
+def _confirm() -> bool:
     return typer.confirm("Change this?", err=True)
 
 
 def _load(path: Path) -> bytes:
     try:
         if str(path) == "-":
-            return sys.stdin.buffer.read(MOST_BYTES + 1)
+            return sys.stdin.buffer.read(MAX_BYTES + 1)
         with path.open("rb") as file:
-            return file.read(MOST_BYTES + 1)
+            return file.read(MAX_BYTES + 1)
     except OSError as error:
         raise OperatorError(f"{path} cannot be read: {error.strerror}.") from None
 
@@ -220,7 +230,7 @@ def _publication_as_data(line: PublicationLine) -> dict[str, object]:
     }
 
 
-def _member_as_data(member: Member) -> dict[str, str]:
+def _member_as_data(member: MemberLine) -> dict[str, str]:
     return {
         "login": member.login,
         "name": member.name,
@@ -233,17 +243,83 @@ def _counts_of(run: RunLine, counts: dict[tuple[str, Role], int]) -> dict[Role, 
     return {role: counts.get((run.id, role), 0) for role in Role}
 
 
-def _shown(run: RunLine, counts: dict[tuple[str, Role], int]) -> list[str]:
+def _format_counts(run: RunLine, counts: dict[tuple[str, Role], int]) -> list[str]:
     of_run = _counts_of(run, counts)
     students = of_run.pop(Role.STUDENT)
     return [str(students), str(sum(of_run.values()))]
 
 
-def _as_data(run: RunLine, counts: dict[Role, int]) -> dict[str, object]:
+def _run_as_data(run: RunLine, counts: dict[Role, int]) -> dict[str, object]:
     return {
         "id": run.id,
         "course": run.course_id,
         "title": run.title,
         "time_zone": run.time_zone,
         "counts": {role.value: counts.get(role, 0) for role in Role},
+    }
+
+
+# A table that is longer than this tells nobody anything.
+_MAX_SHOWN = 40
+
+_CHANGE_NAMES = {
+    RosterChangeKind.NEW: "new",
+    RosterChangeKind.ENROLLED: "enrolled",
+    RosterChangeKind.RETURNING: "comes back",
+    RosterChangeKind.CHANGED: "changed",
+    RosterChangeKind.LEAVING: "leaves",
+}
+
+
+def _print_plan(plan: RosterPlan) -> None:
+    """Print everybody to whom something happens, then how many stay as they are."""
+    changes = plan.of(*_CHANGE_NAMES)
+    for heading in plan.roster.unused:
+        print_line(f"The column {heading!r} is not used.")
+    if changes:
+        rows = [_make_change_row(each) for each in changes[:_MAX_SHOWN]]
+        print_table(["login", "name", "role", "section", "", ""], rows)
+    if len(changes) > _MAX_SHOWN:
+        print_line(f"… and {len(changes) - _MAX_SHOWN} more; --json lists all.")
+    counts = plan.counts
+    told = [f"{counts[kind]} {word}" for kind, word in _CHANGE_NAMES.items() if counts[kind]]
+    print_line(", ".join([*told, f"{counts[RosterChangeKind.UNCHANGED]} unchanged"]) + ".")
+
+
+def _make_change_row(change: RosterChange) -> list[str]:
+    notes = [
+        f"{each.field} was {each.before}" if each.before else f"{each.field} is new"
+        for each in change.differences
+    ]
+    notes += [f"keeps the {field} of the account" for field in change.kept]
+    return [
+        change.login, change.name, change.role.value, change.section, _CHANGE_NAMES[change.kind],
+        ", ".join(notes),
+    ]  # fmt: skip
+
+
+def _plan_as_data(plan: RosterPlan) -> dict[str, object]:
+    """A plan for programs."""
+    return {
+        "complete": plan.is_complete,
+        "unused_columns": list(plan.roster.unused),
+        "counts": {kind.value: count for kind, count in plan.counts.items()},
+        "changes": [_change_as_data(each) for each in plan.changes],
+    }
+
+
+def _change_as_data(change: RosterChange) -> dict[str, object]:
+    return {
+        "kind": change.kind.value,
+        "line": change.line,
+        "login": change.login,
+        "name": change.name,
+        "email": change.email,
+        "role": change.role.value,
+        "section": change.section,
+        "differences": [
+            {"field": each.field, "before": each.before, "after": each.after}
+            for each in change.differences
+        ],
+        "kept": list(change.kept),
     }

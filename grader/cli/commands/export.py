@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 
 from grader.cli.database import RunArgument, get_run, open_to_read
-from grader.cli.desk import make_desk
+from grader.cli.grading_context import make_grading_context
 from grader.errors import OperatorError
-from grader.grading.grades.export import as_data, csv_lines, json_lines
+from grader.grading.grades.export import to_csv_lines, to_data, to_json_lines
 from grader.grading.grades.gradebook import Gradebook, load_gradebook
 from grader.store.queries.publications import list_in_force
 
@@ -58,7 +58,9 @@ def export(
         if assignment not in known:
             there = f"There are {', '.join(known)}." if known else "There is none yet."
             raise OperatorError(f"{run} has no assignment {assignment!r}. {there}")
-        gradebook = load_gradebook(session, make_desk(), run_id=run, assignment=assignment)
+        gradebook = load_gradebook(
+            session, make_grading_context(), run_id=run, assignment=assignment
+        )
     lines = _write(gradebook, form)
     if output is None:
         for line in lines:
@@ -70,11 +72,11 @@ def export(
 def _write(gradebook: Gradebook, form: Format) -> Iterator[str]:
     match form:
         case Format.CSV:
-            yield from csv_lines(gradebook)
+            yield from to_csv_lines(gradebook)
         case Format.JSON:
-            yield json.dumps([as_data(gradebook, row) for row in gradebook.rows], indent=2) + "\n"
+            yield json.dumps([to_data(gradebook, row) for row in gradebook.rows], indent=2) + "\n"
         case Format.JSONL:
-            yield from json_lines(gradebook)
+            yield from to_json_lines(gradebook)
 
 
 def _save(path: Path, lines: Iterator[str]) -> None:

@@ -10,21 +10,21 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from grader.cli.answers import Sent, UnreadableAnswer, decode_sent, load_sent
-from grader.cli.options import (
+from grader.cli.answers import DecodedAnswer, UnreadableAnswer, decode_answer, load_answer
+from grader.cli.console import (
     DEFAULT_STUDENT,
     JsonOption,
     QuestionArgument,
     RubricsOption,
     StudentOption,
     console,
-    count_points,
+    describe_points,
+    format_points,
     print_json,
-    show_points,
 )
-from grader.cli.render.tex import soften
+from grader.cli.render.tex import render_tex
 from grader.cli.render.text_plots import draw_text
-from grader.cli.rubrics import find_rubric
+from grader.cli.rubrics import get_rubric
 from grader.domain.verdicts import Outcome, Reason
 from grader.drawing.svg import draw_svg
 from grader.engine.judge.cases import Submission
@@ -33,11 +33,11 @@ from grader.engine.random.streams import DEVELOPMENT_KEYS
 from grader.engine.random.variants import stack_variants
 from grader.errors import AnswerRefused, OperatorError
 from grader.feedback.plots import make_pictures
-from grader.feedback.receipt import Earlier, Receipt, list_verdicts
+from grader.feedback.receipt import EarlierAnswer, Receipt, list_verdicts
 from grader.feedback.report import Report, compose_report
-from grader.feedback.sentences import outcome_word
+from grader.feedback.sentences import describe_outcome
 from grader.formula.eval.evaluate import Environment
-from grader.grading.receipts.bundle import EarlierPart, compose_bundle, write_bundle
+from grader.grading.receipts.bundle import EarlierQuestion, compose_bundle, write_bundle
 from grader.reading.answer import Answer, read_answer
 from grader.reading.fields import Field
 from grader.rubric.catalog import Rubric
@@ -57,7 +57,7 @@ Exit code 0: judged, whatever it earned. 3: the answer cannot be read.
 
 _MARKS = {"met": "[green]✓[/]", "partly_met": "[yellow]◐[/]", "not_met": "[red]✗[/]"}
 _UNDECIDED = "[yellow]?[/]"
-_WIDEST_PICTURE = 88
+_MAX_PLOT_WIDTH = 88
 
 
 AnswerArgument = Annotated[
@@ -93,12 +93,12 @@ def grade(
     as_json: JsonOption = False,
 ) -> None:
     """Judge an answer offline and say what is right, what is off, and by how much."""
-    rubric = find_rubric(question, rubrics)
+    rubric = get_rubric(question, rubrics)
     _check_call(rubric, answer, inline, uses, plot)
     judge = Judge(rubric.question, DEVELOPMENT_KEYS)
-    sent = _sent(answer, inline)
-    earlier = load_sent(uses, is_earlier=True) if uses is not None else None
-    submission = _read(rubric, judge, student, sent, earlier)
+    sent = _decode_answer(answer, inline)
+    earlier = load_answer(uses, is_earlier=True) if uses is not None else None
+    submission = _read_submission(rubric, judge, student, sent, earlier)
     (judgement,) = judge.judge([submission])
     report = compose_report(
         judge,
@@ -109,7 +109,7 @@ def grade(
         earlier=_earlier(rubric, earlier),
     )
     if bundle is not None:
-        _write(bundle, _bundle(rubric, submission, judgement, report.receipt, sent, earlier))
+        _write(bundle, _make_bundle(rubric, submission, judgement, report.receipt, sent, earlier))
     pictures = make_pictures(judge, submission, revealing=judgement.is_solved)
     withheld = len(rubric.question.plots) - len(pictures)
     if plot is not None:
@@ -117,10 +117,10 @@ def grade(
     if as_json:
         print_json(report.model_dump(mode="json"))
         return
-    _print(rubric, report, has_earlier=uses is not None)
+    _print_report(rubric, report, has_earlier=uses is not None)
     for picture in pictures:
         console.print()
-        console.print(draw_text(picture, width=min(console.width, _WIDEST_PICTURE)))
+        console.print(draw_text(picture, width=min(console.width, _MAX_PLOT_WIDTH)))
     if withheld and not judgement.is_solved:
         console.print("\nThe pictures that would show what is asked for come when all is right.")
     if plot is not None:
@@ -147,31 +147,31 @@ def _check_call(
         raise OperatorError(f"{rubric.id} has no pictures to write.")
 
 
-def _sent(answer: Path | None, inline: str | None) -> Sent:
+def _decode_answer(answer: Path | None, inline: str | None) -> DecodedAnswer:
     if answer is not None:
-        return load_sent(answer)
+        return load_answer(answer)
     raw = (inline or "").encode(errors="surrogateescape")
-    return decode_sent(raw, source="the text after --answer")
+    return decode_answer(raw, source="the text after --answer")
 
 
-def _earlier(rubric: Rubric, sent: Sent | None) -> Earlier | None:
+def _earlier(rubric: Rubric, sent: DecodedAnswer | None) -> EarlierAnswer | None:
     if rubric.earlier is None:
         return None
-    return Earlier(rubric.earlier.version, sent.data if sent is not None else None)
+    return EarlierAnswer(rubric.earlier.version, sent.data if sent is not None else None)
 
 
-def _bundle(
+def _make_bundle(
     rubric: Rubric,
     submission: Submission,
     judgement: Judgement,
     receipt: Receipt,
-    sent: Sent,
-    earlier: Sent | None,
+    sent: DecodedAnswer,
+    earlier: DecodedAnswer | None,
 ) -> str:
     """The bundle of this grade; offline the keys are public, so that nothing is kept back."""
     uses = None
     if rubric.earlier is not None and submission.used is not None:
-        uses = EarlierPart(
+        uses = EarlierQuestion(
             question=rubric.earlier.id,
             answer=earlier.data if earlier is not None else None,
             is_own=submission.used.is_own,
@@ -189,17 +189,17 @@ def _bundle(
     return write_bundle(bundle).decode()
 
 
-def _read(
-    rubric: Rubric, judge: Judge, student: str, sent: Sent, before: Sent | None
+def _read_submission(
+    rubric: Rubric, judge: Judge, student: str, sent: DecodedAnswer, before: DecodedAnswer | None
 ) -> Submission:
     variant = judge.variant(student)
     drawn = stack_variants([variant])
-    read = _read_sent(sent, rubric.question.fields, drawn)
+    read = _read_fields(sent, rubric.question.fields, drawn)
     if rubric.question.uses is None:
         return Submission(variant, read)
     earlier = None
     if before is not None:
-        earlier = _read_sent(before, rubric.question.uses.question.fields, drawn)
+        earlier = _read_fields(before, rubric.question.uses.question.fields, drawn)
     return Submission(variant, read, judge.used(variant, earlier))
 
 
@@ -210,40 +210,42 @@ def _write(path: Path, text: str) -> None:
         raise OperatorError(f"{path} cannot be written: {error.strerror}.") from None
 
 
-def _print(rubric: Rubric, report: Report, *, has_earlier: bool) -> None:
-    console.print(f"{rubric.id} · [bold]{escape(soften(rubric.form.title))}[/]\n")
+def _print_report(rubric: Rubric, report: Report, *, has_earlier: bool) -> None:
+    console.print(f"{rubric.id} · [bold]{escape(render_tex(rubric.form.title))}[/]\n")
     if report.uses is not None:
-        console.print(f"{_used(rubric, report.uses, has_earlier=has_earlier)}\n", markup=False)
+        console.print(
+            f"{_describe_used(rubric, report.uses, has_earlier=has_earlier)}\n", markup=False
+        )
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column()
     table.add_column(justify="right", no_wrap=True)
     table.add_column()
     for criterion, line in zip(report.criteria, report.feedback, strict=True):
-        points = f"{show_points(criterion.points)} / {show_points(criterion.max_points)}"
+        points = f"{format_points(criterion.points)} / {format_points(criterion.max_points)}"
         is_open = criterion.reason == Reason.UNDECIDED
-        word = "not decided" if is_open else outcome_word(Outcome(criterion.outcome))
+        word = "not decided" if is_open else describe_outcome(Outcome(criterion.outcome))
         mark = _UNDECIDED if is_open else _MARKS.get(criterion.outcome, "…")
-        title, text = escape(soften(criterion.title)), escape(soften(line.text))
+        title, text = escape(render_tex(criterion.title)), escape(render_tex(line.text))
         table.add_row(mark, points, f"[bold]{title}[/] — {word}. {text}")
     console.print(table)
     for misconception in report.misconceptions:
-        console.print(f"\n→ {soften(misconception.text)}", style="bold", markup=False)
-    console.print(f"\n{_total(report)}")
+        console.print(f"\n→ {render_tex(misconception.text)}", style="bold", markup=False)
+    console.print(f"\n{_describe_total(report)}")
 
 
-def _total(report: Report) -> str:
+def _describe_total(report: Report) -> str:
     waiting = ""
     if report.pending:
         waits = "waits" if report.pending == 1 else "wait"
-        waiting = f"{count_points(report.pending)} {waits} for a person."
+        waiting = f"{describe_points(report.pending)} {waits} for a person."
     if not report.max_automatic:
         return waiting
-    of = count_points(report.max_automatic)
+    of = describe_points(report.max_automatic)
     assert report.score is not None, "offline nothing is withheld"
-    return f"[bold]{show_points(report.score)} of {of}.[/] {waiting}".rstrip()
+    return f"[bold]{format_points(report.score)} of {of}.[/] {waiting}".rstrip()
 
 
-def _used(rubric: Rubric, uses: str, *, has_earlier: bool) -> str:
+def _describe_used(rubric: Rubric, uses: str, *, has_earlier: bool) -> str:
     assert rubric.question.uses is not None, "only then something is used"
     earlier = rubric.question.uses.question.id
     if uses == "own":
@@ -256,7 +258,7 @@ def _used(rubric: Rubric, uses: str, *, has_earlier: bool) -> str:
     return f"Tried with a reference answer to {earlier}; --uses FILE gives your own."
 
 
-def _read_sent(sent: Sent, fields: Sequence[Field], variant: Environment) -> Answer:
+def _read_fields(sent: DecodedAnswer, fields: Sequence[Field], variant: Environment) -> Answer:
     """Read what was sent for a question's fields; raises `UnreadableAnswer`."""
     try:
         return read_answer(sent.data, fields, variant)

@@ -6,11 +6,18 @@ from typing import Annotated
 
 import typer
 
-from grader.cli.database import YesOption, hide_password, say
-from grader.cli.options import JsonOption, print_json
+from grader.cli.console import JsonOption, print_json
+from grader.cli.database import YesOption, print_line, remove_password
 from grader.errors import OperatorError
 from grader.settings import load_settings
-from grader.store.migrations import BASE, current, downgrade, list_revisions, pending, upgrade
+from grader.store.migrations import (
+    BASE,
+    find_current_revision,
+    list_pending_revisions,
+    list_revisions,
+    migrate_down,
+    migrate_up,
+)
 
 EXAMPLES = """\
 [bold]Examples[/]
@@ -38,37 +45,40 @@ def migrate(
     if check:
         _check(address, as_json=as_json)
         return
-    before = current(address)
+    before = find_current_revision(address)
     if to is None or to == list_revisions()[-1]:
-        done = upgrade(address)
+        done = migrate_up(address)
     else:
-        done = _go_back(address, before or BASE, to, yes=yes)
+        done = _downgrade(address, before or BASE, to, yes=yes)
     if as_json:
-        data = {"before": before, "revision": current(address), "revisions": done}
-        print_json({"database": hide_password(address), **data})
+        data = {"before": before, "revision": find_current_revision(address), "revisions": done}
+        print_json({"database": remove_password(address), **data})
     elif done:
-        say(f"The database {hide_password(address)} is at revision {current(address) or BASE}.")
+        print_line(
+            f"The database {remove_password(address)} is at revision "
+            f"{find_current_revision(address) or BASE}."
+        )
     else:
-        say("Nothing was to do.")
+        print_line("Nothing was to do.")
 
 
 def _check(address: str, *, as_json: bool) -> None:
-    waiting = pending(address)
+    waiting = list_pending_revisions(address)
     if as_json:
-        data = {"revision": current(address), "pending": waiting}
-        print_json({"database": hide_password(address), **data})
+        data = {"revision": find_current_revision(address), "pending": waiting}
+        print_json({"database": remove_password(address), **data})
     elif waiting:
-        say(f"To do: {', '.join(waiting)}. `grader migrate` does it.")
+        print_line(f"To do: {', '.join(waiting)}. `grader migrate` does it.")
     else:
-        say(f"The database {hide_password(address)} is up to date.")
+        print_line(f"The database {remove_password(address)} is up to date.")
     if waiting:
         raise typer.Exit(1)
 
 
-def _go_back(address: str, before: str, to: str, *, yes: bool) -> list[str]:
+def _downgrade(address: str, before: str, to: str, *, yes: bool) -> list[str]:
     known = [BASE, *list_revisions()]
     if to in known and before in known and known.index(to) > known.index(before):
         raise OperatorError("Going up ends at the newest revision only; leave --to out.")
     if to in known and to != before and not yes:
         typer.confirm(f"Going back to {to} loses what came later. Go on?", abort=True, err=True)
-    return downgrade(address, to)
+    return migrate_down(address, to)

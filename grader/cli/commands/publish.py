@@ -13,15 +13,21 @@ import typer
 from rich.console import Console
 
 from grader.cli.check_runs import load_folder, run_checks
-from grader.cli.database import OPERATOR, RunArgument, get_run, now, open_to_write, say
-from grader.cli.desk import make_desk
-from grader.cli.options import JsonOption, print_json
-from grader.cli.problems import ExitCode
+from grader.cli.console import ExitCode, JsonOption, print_json
+from grader.cli.database import (
+    OPERATOR,
+    RunArgument,
+    get_run,
+    open_to_write,
+    print_line,
+    read_clock,
+)
+from grader.cli.grading_context import make_grading_context
 from grader.errors import OperatorError
 from grader.grading.publishing.publish import EXAMPLE_VARIANTS
 from grader.grading.publishing.publish import publish as put_in_force
 from grader.rubric.assignment import AssignmentFile
-from grader.rubric.catalog import Assignment, load_catalog, shipped_folder
+from grader.rubric.catalog import CompiledAssignment, get_shipped_folder, load_catalog
 from grader.store.queries.courses import RunLine
 from grader.store.queries.publications import PublicationLine, find_in_force
 
@@ -77,31 +83,38 @@ def publish(
             _check_examples(path, assignment)
         with database.write() as session:
             after = put_in_force(
-                session, make_desk(), run=line, assignment=assignment, opens_at=dates.opens_at,
-                due_at=dates.due_at, note=note, at=now(), by=OPERATOR,
-            )  # fmt: skip
+                session,
+                make_grading_context(),
+                run=line,
+                assignment=assignment,
+                opens_at=dates.opens_at,
+                due_at=dates.due_at,
+                note=note,
+                at=read_clock(),
+                by=OPERATOR,
+            )
     is_new = before is None or after.id != before.id
     if as_json:
         print_json(_as_data(after, is_new))
     else:
-        _tell(line, after, is_new=is_new)
+        _print_publication(line, after, is_new=is_new)
 
 
 def _find_folder(folder: Path | None, shipped: str | None) -> Path:
     if (folder is None) == (shipped is None):
         raise OperatorError("Name the assignment's folder, or a shipped one by --shipped.")
     if shipped is not None:
-        known = list(load_catalog(shipped_folder()).assignments)
+        known = list(load_catalog(get_shipped_folder()).assignments)
         if shipped not in known:
             raise OperatorError(f"Keyset ships {', '.join(known)}, and no {shipped!r}.")
-        return shipped_folder() / shipped
+        return get_shipped_folder() / shipped
     assert folder is not None
     if not (folder / "assignment.yaml").is_file():
         raise OperatorError(f"{folder} is no assignment: there is no assignment.yaml in it.")
     return folder.resolve()
 
 
-def _check_examples(path: Path, assignment: Assignment) -> None:
+def _check_examples(path: Path, assignment: CompiledAssignment) -> None:
     """Refuse rubrics that are not sound; no student should be the first to notice."""
     with Console(stderr=True).status(f"Trying the examples of {assignment.form.id} …"):
         results = run_checks(path, variants=EXAMPLE_VARIANTS)
@@ -173,17 +186,17 @@ def _read_date(
 # Telling
 
 
-def _tell(run: RunLine, line: PublicationLine, *, is_new: bool) -> None:
+def _print_publication(run: RunLine, line: PublicationLine, *, is_new: bool) -> None:
     what = f"publication {line.number}" if is_new else "nothing new, it was in force already"
-    say(f"{line.assignment} is in force in {run.id} ({what}).")
+    print_line(f"{line.assignment} is in force in {run.id} ({what}).")
     zone = ZoneInfo(run.time_zone)
     for word, moment in (("Opens", line.opens_at), ("Due", line.due_at)):
         if moment is not None:
-            say(f"{word} {moment.astimezone(zone):%Y-%m-%d %H:%M} ({run.time_zone}).")
+            print_line(f"{word} {moment.astimezone(zone):%Y-%m-%d %H:%M} ({run.time_zone}).")
     if line.due_at is None:
-        say("It has no due date.")
-    elif line.due_at < now():
-        say("That is in the past: what students send now is late. --due sets another date.")
+        print_line("It has no due date.")
+    elif line.due_at < read_clock():
+        print_line("That is in the past: what students send now is late. --due sets another date.")
 
 
 def _as_data(line: PublicationLine, is_new: bool) -> dict[str, object]:

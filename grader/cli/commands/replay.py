@@ -10,13 +10,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from grader.cli.options import JsonOption, console, print_json
+from grader.cli.console import JsonOption, console, print_json
 from grader.errors import OperatorError
-from grader.grading.receipts.bundle import MOST_BYTES, Bundle, read_bundle
-from grader.grading.receipts.checks import State
+from grader.grading.receipts.bundle import MAX_BYTES, Bundle, read_bundle
+from grader.grading.receipts.checks import CheckState
 from grader.grading.receipts.replay import Replay
-from grader.grading.receipts.replay import replay as replay_bundle
-from grader.grading.signing import key_id
+from grader.grading.receipts.replay import replay_bundle as replay_bundle
+from grader.grading.signing import compute_key_id
 
 EXAMPLES = """\
 [bold]Examples[/]
@@ -30,9 +30,9 @@ Exit code 0: nothing differs. 1: something differs. 2: this is no bundle.
 """
 
 _MARKS = {
-    State.AGREES: "[green]✓[/]",
-    State.DIFFERS: "[red]✗[/]",
-    State.OPEN: "[yellow]?[/]",
+    CheckState.AGREES: "[green]✓[/]",
+    CheckState.DIFFERS: "[red]✗[/]",
+    CheckState.OPEN: "[yellow]?[/]",
 }
 
 BundleArgument = Annotated[
@@ -56,14 +56,14 @@ def replay(bundle: BundleArgument, key: KeyOption = None, as_json: JsonOption = 
     if as_json:
         print_json(_as_data(opened, result))
     else:
-        _print(opened, result)
+        _print_result(opened, result)
     if not result.agrees:
         raise typer.Exit(1)
 
 
 def _check_key(key: str | None) -> None:
     try:
-        key_id(key) if key is not None else None
+        compute_key_id(key) if key is not None else None
     except ValueError:
         raise OperatorError(
             "The text after --key is no public key; one has 43 letters, digits, - and _."
@@ -73,9 +73,9 @@ def _check_key(key: str | None) -> None:
 def _load(path: Path) -> bytes:
     try:
         if str(path) == "-":
-            return sys.stdin.buffer.read(MOST_BYTES + 1)
+            return sys.stdin.buffer.read(MAX_BYTES + 1)
         with path.open("rb") as file:
-            return file.read(MOST_BYTES + 1)
+            return file.read(MAX_BYTES + 1)
     except OSError as error:
         raise OperatorError(f"{path} cannot be read: {error.strerror}.") from None
 
@@ -93,7 +93,7 @@ def _as_data(bundle: Bundle, result: Replay) -> dict[str, object]:
     }
 
 
-def _print(bundle: Bundle, result: Replay) -> None:
+def _print_result(bundle: Bundle, result: Replay) -> None:
     for line in _heading(bundle):
         console.print(_printable(line), markup=False)
     console.print()
@@ -103,7 +103,7 @@ def _print(bundle: Bundle, result: Replay) -> None:
     for check in result.checks:
         table.add_row(_MARKS[check.state], check.name, escape(_printable(check.text)))
     console.print(table)
-    console.print(f"\n[bold]{_conclusion(result)}[/]")
+    console.print(f"\n[bold]{_describe_result(result)}[/]")
 
 
 def _heading(bundle: Bundle) -> list[str]:
@@ -120,9 +120,9 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text[:400])
 
 
-def _conclusion(result: Replay) -> str:
+def _describe_result(result: Replay) -> str:
     if not result.agrees:
-        names = [each.name for each in result.checks if each.state is State.DIFFERS]
+        names = [each.name for each in result.checks if each.state is CheckState.DIFFERS]
         return f"Something differs: {', '.join(names)}."
     if result.was_judged:
         return "The grade follows from what the receipt says."

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from grader.cli.options import print_json
+from grader.cli.console import print_json
 from grader.rubric.assignment import AssignmentFile
 from grader.rubric.forms import QuestionFile
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from grader.cli.serving import run
+from grader.cli.server import run_server
 
 EXAMPLES = """\
 [bold]Examples[/]
@@ -37,4 +37,4 @@ def serve(
     ] = False,
 ) -> None:
     """Serve the API and the pages; brings the database up to date first."""
-    run(host=host, port=port, workers=workers, is_demo=demo)
+    run_server(host=host, port=port, workers=workers, is_demo=demo)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from grader.cli.database import hide_password, print_table
-from grader.cli.options import JsonOption, print_json
+from grader.cli.console import JsonOption, print_json
+from grader.cli.database import print_table, remove_password
 from grader.settings import Settings, load_settings
 
 EXAMPLES = """\
@@ -26,7 +26,7 @@ def settings(as_json: JsonOption = False) -> None:
     rows = [
         [
             str(each["name"]),
-            _shown(each["value"]) + ("  (set)" if each["is_set"] else ""),
+            _format_value(each["value"]) + ("  (set)" if each["is_set"] else ""),
             str(each["description"]),
         ]
         for each in listed
@@ -49,8 +49,8 @@ def _as_data(name: str, loaded: Settings) -> dict[str, object]:
 def _plain(value: object) -> object:
     if isinstance(value, int | float):
         return value
-    return hide_password(str(value))
+    return remove_password(str(value))
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     return str(value) if value != "" else "–"

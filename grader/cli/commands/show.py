@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,27 +12,26 @@ import typer
 from rich.markdown import Markdown
 from rich.table import Table
 
-from grader.cli.options import (
+from grader.cli.console import (
     DEFAULT_STUDENT,
     JsonOption,
     RubricsOption,
     StudentOption,
     console,
-    count_points,
+    describe_points,
+    format_points,
     print_json,
-    show_points,
 )
-from grader.cli.render import listing
-from grader.cli.render.arrays import describe_size, draw_array
-from grader.cli.render.tex import soften, soften_markdown
-from grader.cli.rubrics import find_rubric, load
+from grader.cli.render.arrays import describe_size, format_array
+from grader.cli.render.tex import render_tex, render_tex_in_markdown
+from grader.cli.rubrics import get_rubric, load_rubrics
 from grader.engine.judge.judge import Judge
 from grader.engine.random.streams import DEVELOPMENT_KEYS
 from grader.engine.random.variants import Variant
 from grader.feedback.examples import list_symbols, make_example
-from grader.feedback.given import given_values
+from grader.feedback.given import build_given_values
 from grader.reading.fields import ArrayField, describe_field
-from grader.rubric.catalog import Rubric
+from grader.rubric.catalog import Catalog, CompiledAssignment, Rubric
 
 EXAMPLES = """\
 [bold]Examples[/]
@@ -56,30 +56,30 @@ def show(
 ) -> None:
     """Show a question as a student gets it: the prompt, the given arrays, how to answer."""
     if what is None:
-        listing.list_assignments(load(rubrics), as_json=as_json)
+        _print_assignments(load_rubrics(rubrics), as_json=as_json)
         return
     name = what.rstrip("/")
-    if "/" not in name and name in (catalog := load(rubrics)).assignments:
-        listing.list_questions(catalog.assignments[name], as_json=as_json)
+    if "/" not in name and name in (catalog := load_rubrics(rubrics)).assignments:
+        _print_questions(catalog.assignments[name], as_json=as_json)
         return
-    _show_question(find_rubric(what, rubrics), student, rubrics, as_json=as_json)
+    _show_question(get_rubric(what, rubrics), student, rubrics, as_json=as_json)
 
 
 def _show_question(rubric: Rubric, student: str, rubrics: Path | None, *, as_json: bool) -> None:
     variant = Judge(rubric.question, DEVELOPMENT_KEYS).variant(student)
-    given = given_values(rubric.scope, variant, rubric.form.given)
+    given = build_given_values(rubric.scope, variant, rubric.form.given)
     if as_json:
-        print_json(_as_data(rubric, student, given))
+        print_json(_question_as_data(rubric, student, given))
         return
-    console.print(f"{rubric.id} · {count_points(rubric.form.points)}", markup=False)
-    console.print(soften(rubric.form.title), style="bold", markup=False)
+    console.print(f"{rubric.id} · {describe_points(rubric.form.points)}", markup=False)
+    console.print(render_tex(rubric.form.title), style="bold", markup=False)
     console.print()
-    console.print(Markdown(soften_markdown(rubric.form.prompt)))
+    console.print(Markdown(render_tex_in_markdown(rubric.form.prompt)))
     if given:
         _print_given(rubric, variant, given)
     _print_fields(rubric)
     _print_criteria(rubric)
-    _print_way(rubric, student, rubrics)
+    _print_instructions(rubric, student, rubrics)
 
 
 def _print_given(rubric: Rubric, variant: Variant, given: dict[str, Any]) -> None:
@@ -93,13 +93,15 @@ def _print_given(rubric: Rubric, variant: Variant, given: dict[str, Any]) -> Non
         if not isinstance(value, list):
             continue
         array = np.asarray(value)
-        console.print(f"  {name}  ({describe_size(array)}){_columns(rubric, name)}", markup=False)
-        names = _row_names(rubric, variant, name)
-        for line in draw_array(array, width=console.width - 4, names=names):
+        console.print(
+            f"  {name}  ({describe_size(array)}){_describe_columns(rubric, name)}", markup=False
+        )
+        names = _find_row_names(rubric, variant, name)
+        for line in format_array(array, width=console.width - 4, names=names):
             console.print(f"    {line}", markup=False, no_wrap=True, overflow="crop")
 
 
-def _columns(rubric: Rubric, name: str) -> str:
+def _describe_columns(rubric: Rubric, name: str) -> str:
     """Say how the columns are called, where they have names."""
     for base, family in rubric.scope.families.items():
         if family.source == name and family.by_columns and family.numbered:
@@ -107,7 +109,7 @@ def _columns(rubric: Rubric, name: str) -> str:
     return ""
 
 
-def _row_names(rubric: Rubric, variant: Variant, name: str) -> dict[int, str]:
+def _find_row_names(rubric: Rubric, variant: Variant, name: str) -> dict[int, str]:
     """The rows of a given matrix that have names of their own, by position."""
     names: dict[int, str] = {}
     for base, family in rubric.scope.families.items():
@@ -146,11 +148,11 @@ def _print_criteria(rubric: Rubric) -> None:
     table.add_column(justify="right")
     table.add_column()
     for criterion in rubric.question.criteria:
-        table.add_row(f"    {show_points(criterion.points)}", soften(criterion.title))
+        table.add_row(f"    {format_points(criterion.points)}", render_tex(criterion.title))
     console.print(table)
 
 
-def _print_way(rubric: Rubric, student: str, rubrics: Path | None) -> None:
+def _print_instructions(rubric: Rubric, student: str, rubrics: Path | None) -> None:
     """Say how to write an answer to this very question, and how to have it graded."""
     example = json.dumps(make_example(rubric.question.fields), ensure_ascii=False)
     options = f" --student {student}" if student != DEFAULT_STUDENT else ""
@@ -166,7 +168,7 @@ def _print_way(rubric: Rubric, student: str, rubrics: Path | None) -> None:
     console.print(f"    grader grade {rubric.id} answer.json{options}", soft_wrap=True)
 
 
-def _as_data(rubric: Rubric, student: str, given: dict[str, Any]) -> dict[str, object]:
+def _question_as_data(rubric: Rubric, student: str, given: dict[str, Any]) -> dict[str, object]:
     return {
         "question": rubric.id,
         "title": rubric.form.title,
@@ -189,4 +191,87 @@ def _as_data(rubric: Rubric, student: str, given: dict[str, Any]) -> dict[str, o
         ],
         "uses": rubric.question.uses.question.id if rubric.question.uses else None,
         "version": rubric.version,
+    }
+
+
+def _print_assignments(catalog: Catalog, *, as_json: bool) -> None:
+    """Print every assignment in a line."""
+    if as_json:
+        print_json([_assignment_as_data(each) for each in catalog.assignments.values()])
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("assignment", no_wrap=True)
+    table.add_column("questions", justify="right")
+    table.add_column("points", justify="right")
+    table.add_column("title")
+    for name, assignment in catalog.assignments.items():
+        count = str(len(assignment.rubrics))
+        table.add_row(name, count, format_points(_add_up_points(assignment)), assignment.form.title)
+    console.print(table)
+    console.print(f"\nNext: grader show {next(iter(catalog.assignments))}", markup=False)
+
+
+def _print_questions(assignment: CompiledAssignment, *, as_json: bool) -> None:
+    """Print an assignment and each of its questions in a line."""
+    form = assignment.form
+    if as_json:
+        print_json(_assignment_as_data(assignment))
+        return
+    console.print(f"[bold]{form.title}[/] · {format_points(_add_up_points(assignment))} points")
+    if form.description:
+        console.print(Markdown(render_tex_in_markdown(form.description)))
+    for line in _describe_policies(assignment):
+        console.print(line, markup=False)
+    console.print()
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("question", no_wrap=True)
+    table.add_column("points", justify="right")
+    table.add_column("title")
+    for rubric in assignment.rubrics.values():
+        table.add_row(rubric.id, format_points(rubric.form.points), render_tex(rubric.form.title))
+    console.print(table)
+    console.print(f"\nNext: grader show {next(iter(assignment.rubrics.values())).id}", markup=False)
+
+
+def _describe_policies(assignment: CompiledAssignment) -> list[str]:
+    form = assignment.form
+    lines = []
+    if form.due:
+        lines.append(f"Due {form.due} ({form.time_zone}).")
+    counted = {"best": "the best", "last": "the last", "first": "the first"}
+    lines.append(
+        f"{form.attempts.most} attempts for each question; "
+        f"{counted[form.attempts.counted]} one counts."
+    )
+    if form.grades:
+        scale = ", ".join(f"{grade} from {points}" for points, grade in form.grades.items())
+        below = f", {form.lowest_grade} below" if form.lowest_grade else ""
+        lines.append(f"Grades by points: {scale}{below}.")
+    return lines
+
+
+def _add_up_points(assignment: CompiledAssignment) -> Decimal:
+    return sum((rubric.form.points for rubric in assignment.rubrics.values()), Decimal(0))
+
+
+def _assignment_as_data(assignment: CompiledAssignment) -> dict[str, object]:
+    form = assignment.form
+    due = form.due_at()
+    return {
+        "assignment": form.id,
+        "title": form.title,
+        "description": form.description,
+        "points": float(_add_up_points(assignment)),
+        "due_at": due.isoformat() if due else None,
+        "attempts": form.attempts.most,
+        "questions": [
+            {
+                "question": rubric.id,
+                "title": rubric.form.title,
+                "points": float(rubric.form.points),
+                "fields": [field.name for field in rubric.question.fields],
+                "uses": rubric.question.uses.question.id if rubric.question.uses else None,
+            }
+            for rubric in assignment.rubrics.values()
+        ],
     }

@@ -6,35 +6,33 @@ from typing import Annotated
 
 import typer
 
-from grader.accounts.callers import Caller, Place
+from grader.accounts.callers import Caller, Membership
 from grader.accounts.people import get_by_login
 from grader.accounts.tokens import (
-    MOST_DAYS,
+    MAX_DAYS,
     NewToken,
     make_personal_token,
     make_service_token,
     revoke_service_token,
 )
+from grader.cli.console import Command, JsonOption, print_json
 from grader.cli.database import (
     OPERATOR,
     check_line,
+    format_time,
     get_run,
-    now,
     open_to_read,
     open_to_write,
+    print_line,
     print_table,
-    say,
-    show_time,
+    read_clock,
 )
-from grader.cli.options import JsonOption, print_json
-from grader.cli.problems import Command
-from grader.cli.program import make_app
+from grader.cli.main import make_typer
 from grader.domain.roles import ALL_SCOPES, STUDENT_SCOPES, Role, Scope
 from grader.errors import OperatorError
 from grader.store.database import Session
-from grader.store.queries.audit import add_audit
-from grader.store.queries.oversight import list_all_tokens
-from grader.store.queries.tokens import TokenLine, revoke_token
+from grader.store.queries.audit import add_audit_entry
+from grader.store.queries.credentials import TokenLine, list_all_tokens, revoke_token
 
 EXAMPLES = """\
 [bold]Examples[/]
@@ -47,7 +45,7 @@ EXAMPLES = """\
 A token is shown once. It never gives more than its owner may.
 """
 
-app = make_app(
+app = make_typer(
     help="Tokens for programs: add, list and revoke them.", no_args_is_help=True, epilog=EXAMPLES
 )
 
@@ -69,7 +67,7 @@ def add(
         typer.Option(metavar="SCOPE", help=f"What it may do, again for more: {', '.join(Scope)}."),
     ] = None,
     days: Annotated[
-        int, typer.Option(min=1, max=MOST_DAYS, metavar="N", help="How long it lasts.")
+        int, typer.Option(min=1, max=MAX_DAYS, metavar="N", help="How long it lasts.")
     ] = 180,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", metavar="", help="Print the token and nothing else.")
@@ -85,7 +83,7 @@ def add(
         else:
             token = make_personal_token(
                 session, get_by_login(session, login=login or ""), label=label,
-                scopes=scope or STUDENT_SCOPES, days=days, at=now(), by=OPERATOR,
+                scopes=scope or STUDENT_SCOPES, days=days, at=read_clock(), by=OPERATOR,
             )  # fmt: skip
     if as_json:
         print_json({**_as_data(token.line, login or course or ""), "token": token.secret})
@@ -93,7 +91,7 @@ def add(
     typer.echo(token.secret)
     if not quiet:
         scopes = ", ".join(token.line.scopes)
-        until = show_time(token.line.expires_at)
+        until = format_time(token.line.expires_at)
         typer.echo(
             f"{token.line.id} for {scopes}, until {until} UTC. Keep it: ", err=True, nl=False
         )
@@ -105,8 +103,8 @@ def _add_for_service(
 ) -> NewToken:
     if not scope:
         raise OperatorError("Say what the service may do, such as --scope grades:read.")
-    place = _place(session, course)
-    return make_service_token(session, place, label=label, scopes=scope, days=days, at=now())
+    place = _get_membership(session, course)
+    return make_service_token(session, place, label=label, scopes=scope, days=days, at=read_clock())
 
 
 @app.command("list", cls=Command)
@@ -118,7 +116,7 @@ def list_all(
 ) -> None:
     """List tokens with their owners; the tokens themselves are not kept."""
     with open_to_read() as database, database.read() as session:
-        tokens = [each for each in list_all_tokens(session) if everything or _holds(each[0])]
+        tokens = [each for each in list_all_tokens(session) if everything or _is_valid(each[0])]
     if as_json:
         print_json([_as_data(token, owner) for token, owner in tokens])
     elif tokens:
@@ -127,14 +125,14 @@ def list_all(
                 token.id,
                 owner,
                 token.label,
-                f"{token.expires_at:%Y-%m-%d}" if _holds(token) else "ended",
+                f"{token.expires_at:%Y-%m-%d}" if _is_valid(token) else "ended",
                 ", ".join(token.scopes),
             ]
             for token, owner in tokens
         ]
         print_table(["id", "of", "label", "until", "scopes"], rows)
     else:
-        say("There are no tokens.")
+        print_line("There are no tokens.")
 
 
 @app.command("revoke", cls=Command)
@@ -147,21 +145,23 @@ def revoke(
         if found is None:
             raise OperatorError(f"There is no token {token_id!r}; `grader token list` lists them.")
         if found.run_id is not None:
-            place = _place(session, found.run_id)
-            revoke_service_token(session, place, token_id=token_id, at=now())
+            place = _get_membership(session, found.run_id)
+            revoke_service_token(session, place, token_id=token_id, at=read_clock())
         else:
-            revoke_token(session, token_id=token_id, person_id=found.person_id, at=now())
-            add_audit(session, at=now(), by=OPERATOR, action="token.revoked", subject=token_id)
-    say(f"{token_id} is revoked.")
+            revoke_token(session, token_id=token_id, person_id=found.person_id, at=read_clock())
+            add_audit_entry(
+                session, at=read_clock(), by=OPERATOR, action="token.revoked", subject=token_id
+            )
+    print_line(f"{token_id} is revoked.")
 
 
-def _place(session: Session, run_id: str) -> Place:
+def _get_membership(session: Session, run_id: str) -> Membership:
     """The place of whoever has the machine: everything may be done from it."""
-    return Place(Caller(OPERATOR, ALL_SCOPES), get_run(session, run_id), Role.INSTRUCTOR, None)
+    return Membership(Caller(OPERATOR, ALL_SCOPES), get_run(session, run_id), Role.INSTRUCTOR, None)
 
 
-def _holds(token: TokenLine) -> bool:
-    return token.revoked_at is None and token.expires_at > now()
+def _is_valid(token: TokenLine) -> bool:
+    return token.revoked_at is None and token.expires_at > read_clock()
 
 
 def _as_data(token: TokenLine, owner: str) -> dict[str, object]:

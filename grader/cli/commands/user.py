@@ -7,23 +7,22 @@ from typing import Annotated
 
 import typer
 
-from grader.accounts.people import change_person, end_person, get_by_login, make_person
-from grader.accounts.sign_in import LINK_LASTS, make_sign_in_link, set_password
+from grader.accounts.people import change_person, end_account, get_by_login, make_person
+from grader.accounts.sign_in import LINK_LIFETIME, make_sign_in_link, set_password
+from grader.cli.console import Command, JsonOption, print_json
 from grader.cli.database import (
     OPERATOR,
     LoginArgument,
     YesOption,
-    base_url,
-    now,
+    build_base_url,
+    format_time,
     open_to_read,
     open_to_write,
+    print_line,
     print_table,
-    say,
-    show_time,
+    read_clock,
 )
-from grader.cli.options import JsonOption, print_json
-from grader.cli.problems import Command
-from grader.cli.program import make_app
+from grader.cli.main import make_typer
 from grader.errors import OperatorError
 from grader.settings import load_settings
 from grader.store.queries.people import PersonLine, list_people
@@ -37,7 +36,7 @@ EXAMPLES = """\
   grader user list --json
 """
 
-app = make_app(
+app = make_typer(
     help="Accounts of people: add, list, change and end them, and let them in.",
     no_args_is_help=True,
     epilog=EXAMPLES,
@@ -69,15 +68,15 @@ def add(
     password = _read_password() if password_stdin else None
     with open_to_write() as database, database.write() as session:
         person = make_person(
-            session, login=login, name=name, email=email, is_operator=operator, at=now(),
+            session, login=login, name=name, email=email, is_operator=operator, at=read_clock(),
             by=OPERATOR,
         )  # fmt: skip
         if password is not None:
-            set_password(session, person, password, at=now(), by=OPERATOR)
+            set_password(session, person, password, at=read_clock(), by=OPERATOR)
     if as_json:
         print_json(_as_data(person))
     else:
-        say(f"{person.login} is added.")
+        print_line(f"{person.login} is added.")
 
 
 @app.command("list", cls=Command)
@@ -94,7 +93,7 @@ def list_all(as_json: JsonOption = False) -> None:
         ]
         print_table(["login", "name", "email", ""], rows)
     else:
-        say("There is nobody yet; `grader user add` adds somebody.")
+        print_line("There is nobody yet; `grader user add` adds somebody.")
 
 
 @app.command("change", cls=Command)
@@ -116,16 +115,16 @@ def change(
     with open_to_write() as database, database.write() as session:
         person = change_person(
             session, get_by_login(session, login=login), name=name, email=email,
-            is_operator=operator, at=now(), by=OPERATOR,
+            is_operator=operator, at=read_clock(), by=OPERATOR,
         )  # fmt: skip
     if as_json:
         print_json(_as_data(person))
     else:
-        say(f"{person.login} is changed.")
+        print_line(f"{person.login} is changed.")
 
 
 @app.command("link", cls=Command)
-def link(
+def print_link(
     login: LoginArgument,
     address: Annotated[
         str | None,
@@ -138,22 +137,22 @@ def link(
     as_json: JsonOption = False,
 ) -> None:
     """Print a link that signs a person in once; it lasts for a week."""
-    base = address.rstrip("/") if address else base_url(load_settings())
-    moment = now()
+    base = address.rstrip("/") if address else build_base_url(load_settings())
+    moment = read_clock()
     with open_to_write() as database, database.write() as session:
         person = get_by_login(session, login=login)
         code = make_sign_in_link(session, person, at=moment, by=OPERATOR)
     url = f"{base}/sign-in/{code}"
     if as_json:
-        expires_at = (moment + LINK_LASTS).isoformat(timespec="seconds")
+        expires_at = (moment + LINK_LIFETIME).isoformat(timespec="seconds")
         print_json({"login": person.login, "url": url, "expires_at": expires_at})
     else:
         typer.echo(url)
-        typer.echo(f"It works once, until {show_time(moment + LINK_LASTS)} UTC.", err=True)
+        typer.echo(f"It works once, until {format_time(moment + LINK_LIFETIME)} UTC.", err=True)
 
 
 @app.command("password", cls=Command)
-def password(
+def update_password(
     login: LoginArgument,
     password_stdin: Annotated[
         bool,
@@ -173,8 +172,8 @@ def password(
         chosen = None if remove else _read_password() if password_stdin else _ask_password()
         with database.write() as session:
             person = get_by_login(session, login=login)
-            set_password(session, person, chosen, at=now(), by=OPERATOR)
-    say(f"{person.login} has {'no password any more' if remove else 'a new password'}.")
+            set_password(session, person, chosen, at=read_clock(), by=OPERATOR)
+    print_line(f"{person.login} has {'no password any more' if remove else 'a new password'}.")
 
 
 @app.command("end", cls=Command)
@@ -187,8 +186,8 @@ def end(login: LoginArgument, yes: YesOption = False) -> None:
             question = f"End the account of {person.name} ({person.login}) for good?"
             typer.confirm(question, abort=True, err=True)
         with database.write() as session:
-            end_person(session, person, at=now(), by=OPERATOR)
-    say(f"{person.login} has ended.")
+            end_account(session, person, at=read_clock(), by=OPERATOR)
+    print_line(f"{person.login} has ended.")
 
 
 def _read_password() -> str:

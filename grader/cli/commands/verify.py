@@ -15,11 +15,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
-from grader.cli.database import open_to_read, say
-from grader.cli.desk import make_desk
-from grader.cli.options import JsonOption, console, print_json
+from grader.cli.console import JsonOption, console, print_json
+from grader.cli.database import open_to_read, print_line
+from grader.cli.grading_context import make_grading_context
 from grader.errors import OperatorError
-from grader.grading.audit.verify import Checked, Head, Sample, Verification, count_steps
+from grader.grading.audit.chain import ChainHead
+from grader.grading.audit.findings import AuditCheckResult
+from grader.grading.audit.rejudging import RejudgeSample
+from grader.grading.audit.verify import Verification, count_steps
 from grader.grading.audit.verify import verify as verify_store
 
 EXAMPLES = """\
@@ -72,7 +75,7 @@ def verify(
         _open(acknowledged) as lines,
         open_to_read() as database,
         database.read() as session,
-        _progress() as progress,
+        _make_progress() as progress,
     ):
         task = progress.add_task("", total=count_steps(session, sample=sample))
 
@@ -80,17 +83,22 @@ def verify(
             progress.update(task, advance=count, description=name)
 
         result = verify_store(
-            session, make_desk(), acknowledged=lines, head=known, sample=sample, tell=tell
+            session,
+            make_grading_context(),
+            acknowledged=lines,
+            head=known,
+            sample=sample,
+            tell=tell,
         )
     if as_json:
         print_json(_as_data(result, sample))
     else:
-        _report(result, sample)
+        _print_results(result, sample)
     if not result.is_fine:
         raise typer.Exit(1)
 
 
-def _read_head(text: str | None) -> Head | None:
+def _read_head(text: str | None) -> ChainHead | None:
     if text is None:
         return None
     match = _HEAD.fullmatch(text.strip())
@@ -99,20 +107,20 @@ def _read_head(text: str | None) -> Head | None:
             "The text after --head is no head; one is such as 12:sha256: and 64 digits, "
             "as `grader verify` prints it."
         )
-    return Head(int(match[1]), match[2])
+    return ChainHead(int(match[1]), match[2])
 
 
-def _read_sample(text: str | None, seed: int | None) -> Sample | None:
+def _read_sample(text: str | None, seed: int | None) -> RejudgeSample | None:
     if text is None:
         if seed is not None:
             raise OperatorError("--seed is for --judge, which says how many are judged again.")
         return None
     if text == "all":
-        return Sample(None, 0)
+        return RejudgeSample(None, 0)
     if not re.fullmatch(r"[1-9]\d{0,8}", text):
         raise OperatorError("After --judge stands how many attempts are judged again, or all.")
     # Which ones it was is told, so that they can be judged once more.
-    return Sample(int(text), secrets.randbelow(10**6) if seed is None else seed)
+    return RejudgeSample(int(text), secrets.randbelow(10**6) if seed is None else seed)
 
 
 @contextmanager
@@ -130,7 +138,7 @@ def _open(path: Path | None) -> Iterator[BinaryIO | None]:
             yield file
 
 
-def _progress() -> Progress:
+def _make_progress() -> Progress:
     # On standard error, so that it is seen also where the result goes into a file.
     terminal = Console(stderr=True)
     return Progress(
@@ -144,35 +152,35 @@ def _progress() -> Progress:
     )
 
 
-def _report(result: Verification, sample: Sample | None) -> None:
+def _print_results(result: Verification, sample: RejudgeSample | None) -> None:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("", "check", "looked at", ""):
         table.add_column(heading, justify="right" if heading == "looked at" else "left")
     for each in result.checks:
         mark = "[green]✓[/]" if each.is_fine else "[red]✗[/]"
-        table.add_row(mark, each.name, f"{each.looked_at:,}", _word(each))
+        table.add_row(mark, each.name, f"{each.looked_at:,}", _describe_check(each))
     console.print(table)
     for each in result.checks:
-        _tell_discrepancies(each)
-    say("")
+        _print_discrepancies(each)
+    print_line("")
     if sample is not None and sample.most is not None:
-        say(f"The attempts that were judged again are those of --seed {sample.seed}.")
-    say(f"Head of the audit chain, to be kept elsewhere: {result.head}")
-    console.print(f"[bold]{_conclusion(result)}[/]")
+        print_line(f"The attempts that were judged again are those of --seed {sample.seed}.")
+    print_line(f"Head of the audit chain, to be kept elsewhere: {result.head}")
+    console.print(f"[bold]{_describe_result(result)}[/]")
 
 
-def _word(checked: Checked) -> str:
+def _describe_check(checked: AuditCheckResult) -> str:
     if checked.is_fine:
         return "[green]fine[/]"
     return f"[red]{checked.found:,} discrepanc{'y' if checked.found == 1 else 'ies'}[/]"
 
 
-def _tell_discrepancies(checked: Checked) -> None:
+def _print_discrepancies(checked: AuditCheckResult) -> None:
     for each in checked.discrepancies:
-        say(_printable(f"{checked.name}: {each.subject}: {each.text}"))
+        print_line(_printable(f"{checked.name}: {each.subject}: {each.text}"))
     more = checked.found - len(checked.discrepancies)
     if more:
-        say(f"{checked.name}: and {more:,} more")
+        print_line(f"{checked.name}: and {more:,} more")
 
 
 def _printable(text: str) -> str:
@@ -180,14 +188,14 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text[:1000])
 
 
-def _conclusion(result: Verification) -> str:
+def _describe_result(result: Verification) -> str:
     if result.is_fine:
         return "All is as it should be."
     names = [each.name for each in result.checks if not each.is_fine]
     return f"Something is not as it should be: {', '.join(names)}."
 
 
-def _as_data(result: Verification, sample: Sample | None) -> dict[str, object]:
+def _as_data(result: Verification, sample: RejudgeSample | None) -> dict[str, object]:
     return {
         "fine": result.is_fine,
         "head": {"number": result.head.number, "digest": result.head.digest},

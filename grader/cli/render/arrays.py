@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Of longer matrices the first rows, the named ones and the last are shown.
-MOST_ROWS = 12
+MAX_ROWS = 12
 _FIRST_ROWS = 4
 _LAST_COLUMNS = 2
 
@@ -24,7 +24,7 @@ def describe_size(array: Array) -> str:
     return " × ".join(str(axis) for axis in array.shape)
 
 
-def draw_array(array: Array, *, width: int, names: Mapping[int, str]) -> list[str]:
+def format_array(array: Array, *, width: int, names: Mapping[int, str]) -> list[str]:
     """A vector or matrix in lines of at most `width` cells, rounded.
 
     Parameters
@@ -34,13 +34,13 @@ def draw_array(array: Array, *, width: int, names: Mapping[int, str]) -> list[st
     """
     rows = np.atleast_2d(array)
     is_vector = array.ndim == 1
-    places = [0] if is_vector else _places(len(rows), names)
+    places = [0] if is_vector else _choose_rows(len(rows), names)
     labels = {} if is_vector else {place: _label(place, names) for place in places}
     margin = max((len(label) for label in labels.values()), default=0)
     style = _style(rows)
     cells = {place: [f"{entry:{style}}" for entry in rows[place]] for place in places}
     size = 1 + max((len(cell) for row in cells.values() for cell in row), default=1)
-    columns = _fitting(rows.shape[1], (width - margin - 1) // size)
+    columns = _choose_columns(rows.shape[1], (width - margin - 1) // size)
     lines = []
     for before, place in pairwise([-1, *places]):
         if place > before + 1:
@@ -50,10 +50,10 @@ def draw_array(array: Array, *, width: int, names: Mapping[int, str]) -> list[st
     return lines
 
 
-def _places(count: int, names: Mapping[int, str]) -> list[int]:
-    if count <= MOST_ROWS:
+def _choose_rows(count: int, names: Mapping[int, str]) -> list[int]:
+    if count <= MAX_ROWS:
         return list(range(count))
-    named = list(names)[: MOST_ROWS - _FIRST_ROWS - 1]
+    named = list(names)[: MAX_ROWS - _FIRST_ROWS - 1]
     return sorted({*range(_FIRST_ROWS), *named, count - 1})
 
 
@@ -61,7 +61,7 @@ def _label(place: int, names: Mapping[int, str]) -> str:
     return f"{place} = {names[place]}" if place in names else f"{place}"
 
 
-def _fitting(count: int, room: int) -> list[int | None]:
+def _choose_columns(count: int, room: int) -> list[int | None]:
     """The columns to show; None stands for those that are left out."""
     if count <= room:
         return list(range(count))

@@ -21,14 +21,14 @@ _OTHERS = (
     "approx ≈ sim ~ neq ≠ ne ≠ le ≤ leq ≤ ge ≥ geq ≥ gg ≫ ll ≪ times × cdot · pm ± perp ⊥ in ∈ "
     "to → mapsto ↦ mid | lVert ‖ rVert ‖ Vert ‖ lvert | rvert | langle ⟨ rangle ⟩"
 )
-_SIGNS = dict(re.findall(r"(\S+) (\S+)", _OTHERS))
+_SYMBOLS = dict(re.findall(r"(\S+) (\S+)", _OTHERS))
 for _name in _GREEK.split():
-    _SIGNS[_name] = unicodedata.lookup(f"GREEK SMALL LETTER {_name}")
-    _SIGNS[_name.capitalize()] = unicodedata.lookup(f"GREEK CAPITAL LETTER {_name}")
-_SIGNS |= {name: name for name in ("exp", "log", "ln", "max", "min", "det", "dim")}
-_SIGNS |= dict.fromkeys(("left", "right", "big", "Big", "displaystyle", "quad"), "")
-_HALVES = {("1", "2"): "½", ("1", "3"): "⅓", ("1", "4"): "¼", ("3", "4"): "¾"}
-_RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
+    _SYMBOLS[_name] = unicodedata.lookup(f"GREEK SMALL LETTER {_name}")
+    _SYMBOLS[_name.capitalize()] = unicodedata.lookup(f"GREEK CAPITAL LETTER {_name}")
+_SYMBOLS |= {name: name for name in ("exp", "log", "ln", "max", "min", "det", "dim")}
+_SYMBOLS |= dict.fromkeys(("left", "right", "big", "Big", "displaystyle", "quad"), "")
+_FRACTIONS = {("1", "2"): "½", ("1", "3"): "⅓", ("1", "4"): "¼", ("3", "4"): "¾"}
+_SUPERSCRIPTS = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
 
 _WORDS = re.compile(r"\\(?:text|operatorname|mathrm|mathbf|mathbb|mathcal|mathit)\{([^{}]*)\}")
 _SCRIPT = re.compile(r"([_^])\{([^{}]*)\}")
@@ -38,19 +38,19 @@ _POWER = re.compile(r"\^([0-9]|\([+-]?[0-9]+\))")
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 
 
-def soften(text: str) -> str:
+def render_tex(text: str) -> str:
     """Plain text with its TeX made readable."""
-    return _PIECES.sub(lambda piece: piece["code"] or _soften(piece), text)
+    return _PIECES.sub(lambda piece: piece["code"] or _render_piece(piece), text)
 
 
-def soften_markdown(text: str) -> str:
+def render_tex_in_markdown(text: str) -> str:
     """Markdown with its TeX made readable, and safe from being taken for Markdown."""
     return _PIECES.sub(
-        lambda piece: piece["code"] or _PUNCTUATION.sub(r"\\\1", _soften(piece)), text
+        lambda piece: piece["code"] or _PUNCTUATION.sub(r"\\\1", _render_piece(piece)), text
     )
 
 
-def _soften(piece: re.Match[str]) -> str:
+def _render_piece(piece: re.Match[str]) -> str:
     tex = _WORDS.sub(r"\1", piece["block"] or piece["inline"])
     tex = re.sub(r"\\[,;:!]", " ", tex)
     tex = re.sub(r"\\lVert\s*", "‖", tex)
@@ -60,8 +60,8 @@ def _soften(piece: re.Match[str]) -> str:
         previous = tex
         tex = _FRACTION.sub(_fraction, _SCRIPT.sub(_script, tex))
     tex = re.sub(r"\^(\\top|T)\b", "ᵀ", tex)
-    tex = _COMMAND.sub(lambda name: _SIGNS.get(name[1], name[0]), tex)
-    tex = _POWER.sub(lambda power: power[1].strip("()").translate(_RAISED), tex)
+    tex = _COMMAND.sub(lambda name: _SYMBOLS.get(name[1], name[0]), tex)
+    tex = _POWER.sub(lambda power: power[1].strip("()").translate(_SUPERSCRIPTS), tex)
     tex = tex.replace(r"\{", "{").replace(r"\}", "}")
     return " ".join(tex.split())
 
@@ -73,7 +73,7 @@ def _script(script: re.Match[str]) -> str:
 
 def _fraction(fraction: re.Match[str]) -> str:
     above, below = fraction[1] or fraction[2] or "", fraction[3] or fraction[4] or ""
-    half = _HALVES.get((above.strip(), below.strip()))
+    half = _FRACTIONS.get((above.strip(), below.strip()))
     return half or f"{_bracketed(above)}/{_bracketed(below)}"
 
 

@@ -11,24 +11,24 @@ from typing import NamedTuple, assert_never
 from rich.text import Text
 
 from grader.drawing.plot_text import (
-    MOST_NUMBERS,
+    MAX_NUMBERS,
     Matrix,
+    PlaneView,
     Point,
-    View,
-    bin_of,
-    clean,
-    finite_points,
-    name_key,
-    scale_of,
-    shorten,
-    show_number,
-    summarise,
-    wrap,
+    compute_axis_range,
+    describe_picture,
+    find_bin,
+    format_key,
+    format_number,
+    format_short_label,
+    list_finite_points,
+    normalize_label,
+    wrap_lines,
 )
 from grader.feedback.plots import HeatMap, OutputPlane, Picture, WeightBars
 
 #: Drawings are not squeezed further than this, even on a narrower terminal.
-NARROWEST = 48
+_MIN_WIDTH = 48
 _GUTTER = 7
 _MARGIN = 3
 _ROWS = 8
@@ -40,7 +40,7 @@ _DENSE = (f"upwards: distance from the line; {_UNIT}", "· one output  : more  �
 
 def draw_text(picture: Picture, *, width: int = 72) -> Text:
     """The title, the drawing and its summary, in lines of `width` or fewer cells, at least 48."""
-    width = max(width, NARROWEST)
+    width = max(width, _MIN_WIDTH)
     match picture:
         case WeightBars():
             body = _draw_bars(picture, width)
@@ -50,31 +50,35 @@ def draw_text(picture: Picture, *, width: int = 72) -> Text:
             body = _draw_heat(picture, width)
         case _:
             assert_never(picture)
-    title = [Text(line, style="bold") for line in wrap(clean(picture.title), width)]
-    summary = [Text(line) for line in wrap(summarise(picture), width)]
+    title = [Text(line, style="bold") for line in wrap_lines(normalize_label(picture.title), width)]
+    summary = [Text(line) for line in wrap_lines(describe_picture(picture), width)]
     return Text("\n", no_wrap=True).join([*title, *body, *summary])
 
 
 def _notes(texts: Sequence[str], width: int) -> list[Text]:
-    return [Text(line, style="dim") for text in texts for line in wrap(text, width)]
+    return [Text(line, style="dim") for text in texts for line in wrap_lines(text, width)]
 
 
 def _draw_bars(picture: WeightBars, width: int) -> list[Text]:
     if not picture.quantiles:
         return []
-    low, high = scale_of(value for key in picture.quantiles for value in key)
-    labels = [shorten(name_key(picture, each), 18) for each in range(len(picture.quantiles))]
+    low, high = compute_axis_range(value for key in picture.quantiles for value in key)
+    labels = [
+        format_short_label(format_key(picture, each), 18) for each in range(len(picture.quantiles))
+    ]
     margin = max(map(len, labels)) + 1
     columns = width - margin - 18
     lines = []
     for index, (label, key) in enumerate(zip(labels, picture.quantiles, strict=True)):
-        line = f"{label:<{margin}}{_bar(key, low, high, columns)}{show_number(key[2]):>9}"
+        line = f"{label:<{margin}}{_bar(key, low, high, columns)}{format_number(key[2]):>9}"
         if index in picture.named:
-            lines.append(Text(f"{line} ◀ {shorten(picture.named[index], 6)}", style="bold cyan"))
+            lines.append(
+                Text(f"{line} ◀ {format_short_label(picture.named[index], 6)}", style="bold cyan")
+            )
         else:
             lines.append(Text(line))
     places = [(0, low), (columns // 2, (low + high) / 2), (columns - 1, high)]
-    axis = _centre([(place, show_number(value)) for place, value in places], columns)
+    axis = _centre([(place, format_number(value)) for place, value in places], columns)
     legend = "█ median   ├─┤ from the 5 % to the 95 % quantile over the key sets"
     is_spread = any(key[0] != key[-1] for key in picture.quantiles)
     return [
@@ -88,7 +92,7 @@ def _bar(key: Sequence[float], low: float, high: float, columns: int) -> str:
     if not all(map(math.isfinite, key)):
         return " " * columns
     zero, left, tip, right = (
-        bin_of((value - low) / (high - low), columns) for value in (0.0, key[0], key[2], key[-1])
+        find_bin((value - low) / (high - low), columns) for value in (0.0, key[0], key[2], key[-1])
     )
     cells = [" "] * columns
     cells[left:right] = "─" * (right - left)
@@ -107,10 +111,10 @@ def _centre(labels: Iterable[tuple[int, str]], columns: int) -> str:
 
 
 def _draw_plane(picture: OutputPlane, width: int) -> list[Text]:
-    points = finite_points(picture)
+    points = list_finite_points(picture)
     if not points:
         return []
-    view = View.of(points)
+    view = PlaneView.of(points)
     # An odd number of columns has one in the middle.
     columns = (width - _GUTTER - 1) // 2 * 2 + 1
     # Where all outputs lie on the line, the height is free to say how many there are.
@@ -119,23 +123,23 @@ def _draw_plane(picture: OutputPlane, width: int) -> list[Text]:
     for along, aside in points:
         arrow = view.arrow((along, aside))
         if arrow:
-            rows[bin_of(aside / view.top, _ROWS)][view.across(along, columns)] = arrow
+            rows[find_bin(aside / view.top, _ROWS)][view.across(along, columns)] = arrow
     tallest = max(view.histogram(points, columns))
-    top = f"{tallest / len(points):.0%}" if is_flat else show_number(view.top)
+    top = f"{tallest / len(points):.0%}" if is_flat else format_number(view.top)
     lines = [Text(" " * _GUTTER + "".join(row)) for row in reversed(rows)]
     lines[0] = Text(f"{top:>{_GUTTER - 1}} " + "".join(rows[-1]))
     return [*lines, *_axis(picture, view, columns), *_notes(_FLAT if is_flat else _DENSE, width)]
 
 
-def _columns(points: list[Point], view: View, columns: int) -> list[list[str]]:
+def _columns(points: list[Point], view: PlaneView, columns: int) -> list[list[str]]:
     counts = view.histogram(points, columns)
     eighths = [math.ceil(8 * _ROWS * each / max(1, *counts)) for each in counts]
     return [[_EIGHTHS[min(max(each - 8 * row, 0), 8)] for each in eighths] for row in range(_ROWS)]
 
 
-def _density(points: list[Point], view: View, columns: int) -> list[list[str]]:
+def _density(points: list[Point], view: PlaneView, columns: int) -> list[list[str]]:
     counts = Counter(
-        (bin_of(aside / view.top, _ROWS), view.across(along, columns))
+        (find_bin(aside / view.top, _ROWS), view.across(along, columns))
         for along, aside in view.inside(points)
     )
     steps = (1, 2, max(2, 0.02 * len(points)), max(2, 0.1 * len(points)))
@@ -145,13 +149,13 @@ def _density(points: list[Point], view: View, columns: int) -> list[list[str]]:
     ]
 
 
-def _axis(picture: OutputPlane, view: View, columns: int) -> list[Text]:
+def _axis(picture: OutputPlane, view: PlaneView, columns: int) -> list[Text]:
     places = [view.across(along, columns) for along in (0, 0.5, 1)]
     line = ["─"] * columns
     for place, sign in zip(places, "●◎●", strict=True):
         line[place] = sign
     room = 2 * (places[1] - places[0]) - 4
-    first, second = (shorten(label, room) for label in picture.labels)
+    first, second = (format_short_label(label, room) for label in picture.labels)
     under = _centre(zip(places, (first, "½", second), strict=True), columns)
     zero = f"{0:>{_GUTTER - 1}} "
     return [Text(zero + "".join(line)), Text(" " * _GUTTER + under, style="bold")]
@@ -166,12 +170,12 @@ def _draw_heat(picture: HeatMap, width: int) -> list[Text]:
     style = _number_style(entries, most, width)
     if style is None:
         limit = max((abs(entry) for entry in entries if math.isfinite(entry)), default=0.0) or 1.0
-        style = _Style(2, min(most, (width - _MARGIN) // 2), lambda entry: _tint(entry / limit))
-        notes = [f"░ ▒ ▓ █ up to ¼, ½, ¾, all of {show_number(limit)}; -█ negative; · nearly 0"]
+        style = _Style(2, min(most, (width - _MARGIN) // 2), lambda entry: _shade(entry / limit))
+        notes = [f"░ ▒ ▓ █ up to ¼, ½, ¾, all of {format_number(limit)}; -█ negative; · nearly 0"]
     if style.room < most:
         notes.append(f"Only the first {style.room} of {most} columns fit.")
     panels = [
-        [Text(shorten(caption, width), style="italic"), *_panel(matrix, style)]
+        [Text(format_short_label(caption, width), style="italic"), *_panel(matrix, style)]
         for caption, matrix in zip(picture.captions, picture.matrices, strict=True)
     ]
     return [*_arrange(panels, width), *_notes(notes, width)]
@@ -186,9 +190,9 @@ class _Style(NamedTuple):
 
 
 def _number_style(entries: list[float], most: int, width: int) -> _Style | None:
-    longest = max(len(show_number(entry)) for entry in entries)
+    longest = max(len(format_number(entry)) for entry in entries)
     cells = [longest + gap for gap in (2, 1) if _MARGIN + most * (longest + gap) <= width]
-    return _Style(cells[0], most, show_number) if cells and most <= MOST_NUMBERS else None
+    return _Style(cells[0], most, format_number) if cells and most <= MAX_NUMBERS else None
 
 
 def _panel(matrix: Matrix, style: _Style) -> list[Text]:
@@ -207,7 +211,7 @@ def _cells(texts: list[str], style: _Style) -> str:
     return "".join(f"{text:>{style.cell}}" for text in texts)
 
 
-def _tint(share: float) -> str:
+def _shade(share: float) -> str:
     if not math.isfinite(share):
         return "?"
     if abs(share) < 0.02:

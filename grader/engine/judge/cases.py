@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.domain.verdicts import Reason
-from grader.engine.question import Measured, Question
+from grader.engine.question import MeasuredCriterion, Question
 from grader.engine.random.variants import Variant, stack_variants
-from grader.engine.sample.observe import set_up
-from grader.engine.sample.plans import fields_read_by
-from grader.engine.sample.rescale import SATURATED, shrink
+from grader.engine.sample.observe import build_environment
+from grader.engine.sample.plans import list_fields_read_by
+from grader.engine.sample.rescale import SATURATED_EXPONENT, scale_down
 from grader.errors import FormulaError
 from grader.formula.eval.evaluate import Environment
 from grader.formula.formula import Formula
-from grader.formula.typed.tree import Stack, names_in, walk
+from grader.formula.typed.tree import Stack, collect_names, list_nodes
 from grader.reading.answer import Answer, Numbers
 from grader.reading.fields import ArrayField
-from grader.reading.formulas import LADDER, evaluate_formula
+from grader.reading.formulas import LARGE_VALUES, evaluate_formula
 
 Array = NDArray[Any]
 
@@ -44,7 +44,7 @@ class Submission:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class JudgeCase:
     """One thing to judge: arrays on one variant, at one size of constants declared large.
 
     On fresh variants the same formula is judged once, however many students sent it.
@@ -59,28 +59,28 @@ class Row:
     """The criteria that this row counts for; None for all."""
 
 
-def list_rows(
+def list_cases(
     question: Question, submissions: Sequence[Submission], fresh: Sequence[Variant]
-) -> list[Row]:
+) -> list[JudgeCase]:
     """Every submission on its own variant and, where all is formula, on fresh ones."""
     rows = []
     senders: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for number, submission in enumerate(submissions):
         sizes = _sizes(submission)
         for size in sizes:
-            arrays = place(submission, submission.variant, size)
+            arrays = compute_arrays(submission, submission.variant, size)
             reason = None if size == sizes[0] else Reason.NOT_FOR_EVERY_SIZE
-            rows.append(Row((number,), submission.variant, arrays, reason))
+            rows.append(JudgeCase((number,), submission.variant, arrays, reason))
         if _general_criteria(question, submission):
             senders.setdefault(_texts(submission), []).append(number)
     for numbers in senders.values():
         submission = submissions[numbers[0]]
         criteria = _general_criteria(question, submission)
         rows.extend(
-            Row(
+            JudgeCase(
                 tuple(numbers),
                 variant,
-                place(submission, variant, size),
+                compute_arrays(submission, variant, size),
                 Reason.NOT_GENERAL,
                 criteria,
             )
@@ -101,14 +101,14 @@ def _general_criteria(question: Question, submission: Submission) -> frozenset[s
         if isinstance(field, ArrayField) and not _is_general(field, values[field.name])
     }
     drawing = {
-        name for name, value in values.items() if isinstance(value, Formula) and _drawn(value)
+        name for name, value in values.items() if isinstance(value, Formula) and _drawn_names(value)
     }
     return frozenset(
         criterion.id
         for criterion in question.criteria
-        if isinstance(criterion, Measured)
-        and fields_read_by(question, criterion) & drawing
-        and not fields_read_by(question, criterion) & own_only
+        if isinstance(criterion, MeasuredCriterion)
+        and list_fields_read_by(question, criterion) & drawing
+        and not list_fields_read_by(question, criterion) & own_only
     )
 
 
@@ -121,11 +121,13 @@ def _is_general(field: ArrayField, value: object) -> bool:
         return True
     if not isinstance(value, Formula):
         return False
-    return bool(_drawn(value)) or not any(isinstance(each, Stack) for each in walk(value.tree))
+    return bool(_drawn_names(value)) or not any(
+        isinstance(each, Stack) for each in list_nodes(value.tree)
+    )
 
 
-def _drawn(formula: Formula) -> frozenset[str]:
-    return names_in(formula.tree) - set(formula.large)
+def _drawn_names(formula: Formula) -> frozenset[str]:
+    return collect_names(formula.tree) - set(formula.large)
 
 
 def _formulas(submission: Submission) -> list[Formula]:
@@ -143,10 +145,10 @@ def _texts(submission: Submission) -> tuple[tuple[str, str], ...]:
 
 def _sizes(submission: Submission) -> tuple[float, ...]:
     """The sizes to try: a ladder where a constant is declared large."""
-    return LADDER if any(each.large for each in _formulas(submission)) else LADDER[:1]
+    return LARGE_VALUES if any(each.large for each in _formulas(submission)) else LARGE_VALUES[:1]
 
 
-def place(submission: Submission, variant: Variant, size: float) -> dict[str, Array]:
+def compute_arrays(submission: Submission, variant: Variant, size: float) -> dict[str, Array]:
     """The numbers of a submission on a variant; a formula that is not finite there gives NaN."""
     arrays: dict[str, Array] = {}
     if submission.used is not None:
@@ -160,29 +162,31 @@ def place(submission: Submission, variant: Variant, size: float) -> dict[str, Ar
     if formulas:
         drawn = stack_variants([variant])
         for name, formula in formulas.items():
-            arrays[name] = _evaluated(formula, drawn, size)
+            arrays[name] = _evaluate_or_nan(formula, drawn, size)
     return {name: array[None] for name, array in arrays.items()}
 
 
-def _evaluated(formula: Formula, drawn: Environment, size: float) -> Array:
+def _evaluate_or_nan(formula: Formula, drawn: Environment, size: float) -> Array:
     try:
         return np.asarray(evaluate_formula(formula, drawn, large=size)[0])
     except FormulaError:
         return np.full(formula.shape.axes, np.nan)
 
 
-def own_arrays(answer: Answer, variant: Variant, names: Iterable[str]) -> dict[str, Array]:
+def compute_used_arrays(answer: Answer, variant: Variant, names: Iterable[str]) -> dict[str, Array]:
     """The arrays of an answer on its variant, for a part that builds on it."""
-    placed = place(Submission(variant, answer), variant, LADDER[0])
-    return {name: shrink(placed[name], SATURATED)[0][0] for name in names}
+    placed = compute_arrays(Submission(variant, answer), variant, LARGE_VALUES[0])
+    return {name: scale_down(placed[name], SATURATED_EXPONENT)[0][0] for name in names}
 
 
-def environment_of(rows: Sequence[Row]) -> Environment:
+def stack_cases(rows: Sequence[JudgeCase]) -> Environment:
     """Rows side by side, each on its own variant."""
-    return set_up([row.variant for row in rows], _stacked([row.arrays for row in rows]))
+    return build_environment(
+        [row.variant for row in rows], _stack_arrays([row.arrays for row in rows])
+    )
 
 
-def _stacked(lines: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+def _stack_arrays(lines: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
     if len(lines) == 1:
         return dict(lines[0])
     return {name: np.concatenate([line[name] for line in lines]) for name in lines[0]}

@@ -7,17 +7,19 @@ from decimal import Decimal
 from typing import assert_never
 
 from grader.domain.verdicts import Outcome, Reason, Verdict
-from grader.engine.question import Chosen, Outside, Question, Reviewed
+from grader.engine.question import ChoiceCriterion, ExternalCriterion, Question, ReviewedCriterion
 from grader.reading.answer import Answer, Choice, ExternalScore, Text
 
 ONE, ZERO = Decimal(1), Decimal(0)
 
 
-def judge_plain(criterion: Chosen | Reviewed | Outside, answer: Answer) -> Verdict:
+def judge_directly(
+    criterion: ChoiceCriterion | ReviewedCriterion | ExternalCriterion, answer: Answer
+) -> Verdict:
     """Judge one criterion by what was sent alone."""
     value = answer.values.get(criterion.id)
     match criterion:
-        case Chosen():
+        case ChoiceCriterion():
             assert isinstance(value, Choice), "a choice was read"
             is_right = value.options == criterion.correct
             return Verdict(
@@ -27,10 +29,10 @@ def judge_plain(criterion: Chosen | Reviewed | Outside, answer: Answer) -> Verdi
                 ONE if is_right else ZERO,
                 criterion.points,
             )
-        case Reviewed():
+        case ReviewedCriterion():
             reason = Reason.AWAITS_REVIEW if isinstance(value, Text) else Reason.NOT_SENT
             return Verdict(criterion.id, Outcome.PENDING, reason, ZERO, criterion.points)
-        case Outside():
+        case ExternalCriterion():
             assert isinstance(value, ExternalScore), "a score was read"
             credit = value.points / criterion.points
             outcome = Outcome.MET if credit == 1 else Outcome.PARTLY_MET

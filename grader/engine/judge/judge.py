@@ -8,30 +8,30 @@ from decimal import Decimal
 
 from grader.domain.verdicts import Outcome, Reason, Score, Verdict, combine
 from grader.engine.judge.cases import (
-    Row,
+    JudgeCase,
     Submission,
     UsedAnswer,
-    environment_of,
-    list_rows,
-    own_arrays,
-    place,
+    compute_arrays,
+    compute_used_arrays,
+    list_cases,
+    stack_cases,
 )
-from grader.engine.judge.direct import apply_needs, judge_plain
+from grader.engine.judge.direct import apply_needs, judge_directly
 from grader.engine.judge.measured import judge_measured
-from grader.engine.judge.misconceptions import Recognised, recognise
+from grader.engine.judge.misconceptions import RecognisedMisconception, find_misconceptions
 from grader.engine.judge.predicted import judge_predicted
-from grader.engine.question import Measured, Predicted, Question
+from grader.engine.question import MeasuredCriterion, PredictedCriterion, Question
 from grader.engine.random.noise import NoiseBank
-from grader.engine.random.streams import Keys
+from grader.engine.random.streams import KeySource
 from grader.engine.random.variants import Variant, draw_variant, stack_variants
-from grader.engine.sample.context import Ground
-from grader.engine.sample.observe import set_up, with_fixed
+from grader.engine.sample.context import SamplingContext
+from grader.engine.sample.observe import add_fixed_values, build_environment
 from grader.formula.eval.evaluate import Environment, evaluate_finite
 from grader.reading.answer import Answer
-from grader.reading.formulas import LADDER
+from grader.reading.formulas import LARGE_VALUES
 
 # So many answers share one product with the noise.
-_AT_ONCE = 128
+_BATCH_SIZE = 128
 
 ONE = Decimal(1)
 
@@ -41,7 +41,7 @@ class Judgement:
     """How a submission came out."""
 
     verdicts: tuple[Verdict, ...]
-    misconceptions: tuple[Recognised, ...] = ()
+    misconceptions: tuple[RecognisedMisconception, ...] = ()
 
     @property
     def score(self) -> Score:
@@ -66,15 +66,15 @@ class Judge:
     """Judges the answers to one question in one course run."""
 
     question: Question
-    keys: Keys
+    keys: KeySource
     bank: NoiseBank = field(default_factory=NoiseBank)
-    ground: Ground = field(init=False)
+    ground: SamplingContext = field(init=False)
     _fresh: tuple[Variant, ...] | None = None
     _earlier: Judge | None = None
 
     def __post_init__(self) -> None:
         question = self.question
-        self.ground = Ground(self.keys.of(question.id, question.revision), self.bank)
+        self.ground = SamplingContext(self.keys.of(question.id, question.revision), self.bank)
 
     def variant(self, name: str) -> Variant:
         """The variant of this name; parts that build on each other share it."""
@@ -103,7 +103,9 @@ class Judge:
             self._earlier = self._earlier or Judge(uses.question, self.keys, self.bank)
             (judgement,) = self._earlier.judge([Submission(variant, earlier)], recognising=False)
             if judgement.verdict(uses.criterion).credit == ONE:
-                return UsedAnswer(own_arrays(earlier, variant, uses.reference), is_own=True)
+                return UsedAnswer(
+                    compute_used_arrays(earlier, variant, uses.reference), is_own=True
+                )
         drawn = stack_variants([variant])
         reference = {
             name: evaluate_finite(node, drawn)[0, 0] for name, node in uses.reference.items()
@@ -121,8 +123,8 @@ class Judge:
             known = {**measured[number], **predicted[number]}
             verdicts = tuple(
                 known[each.id]
-                if isinstance(each, Measured | Predicted)
-                else judge_plain(each, submission.answer)
+                if isinstance(each, MeasuredCriterion | PredictedCriterion)
+                else judge_directly(each, submission.answer)
                 for each in self.question.criteria
             )
             judgements.append(Judgement(apply_needs(self.question, verdicts)))
@@ -135,7 +137,9 @@ class Judge:
 
     def environment(self, submission: Submission) -> Environment:
         """A single submission on its variant, with constants declared large at their least."""
-        return set_up([submission.variant], place(submission, submission.variant, LADDER[0]))
+        return build_environment(
+            [submission.variant], compute_arrays(submission, submission.variant, LARGE_VALUES[0])
+        )
 
     def _with_misconceptions(self, submission: Submission, judgement: Judgement) -> Judgement:
         if not self.question.misconceptions:
@@ -151,56 +155,56 @@ class Judge:
         environment = self.environment(submission)
         return replace(
             judgement,
-            misconceptions=recognise(self.question, environment, self.ground, missed),
+            misconceptions=find_misconceptions(self.question, environment, self.ground, missed),
         )
 
     def _judge_measured(self, submissions: Sequence[Submission]) -> list[dict[str, Verdict]]:
-        criteria = [each for each in self.question.criteria if isinstance(each, Measured)]
+        criteria = [each for each in self.question.criteria if isinstance(each, MeasuredCriterion)]
         if not criteria:
             return [{} for _ in submissions]
-        rows = list_rows(self.question, submissions, self.fresh_variants())
+        rows = list_cases(self.question, submissions, self.fresh_variants())
         results: list[dict[str, Verdict]] = [{} for _ in submissions]
         for chunk in self._chunks(rows):
-            environment = with_fixed(
+            environment = add_fixed_values(
                 self.question,
-                environment_of(chunk),
+                stack_cases(chunk),
                 [each.measure for each in criteria],
                 [row.variant for row in chunk],
             )
             lines = judge_measured(self.question, criteria, environment, self.ground)
             for row, line in zip(chunk, lines, strict=True):
                 for number in row.submissions:
-                    _take_worst(results[number], _counted(row, line), row.reason)
+                    _keep_worst(results[number], _select_counted(row, line), row.reason)
         return results
 
-    def _chunks(self, rows: Sequence[Row]) -> list[Sequence[Row]]:
+    def _chunks(self, rows: Sequence[JudgeCase]) -> list[Sequence[JudgeCase]]:
         """Rows in portions whose products with the noise fit into memory together."""
-        return [rows[start : start + _AT_ONCE] for start in range(0, len(rows), _AT_ONCE)]
+        return [rows[start : start + _BATCH_SIZE] for start in range(0, len(rows), _BATCH_SIZE)]
 
     def _judge_predicted(self, submissions: Sequence[Submission]) -> list[dict[str, Verdict]]:
         results: list[dict[str, Verdict]] = [{} for _ in submissions]
-        criteria = [each for each in self.question.criteria if isinstance(each, Predicted)]
+        criteria = [each for each in self.question.criteria if isinstance(each, PredictedCriterion)]
         if not criteria:
             return results
         rows = [
-            Row((number,), each.variant, place(each, each.variant, LADDER[0]))
+            JudgeCase((number,), each.variant, compute_arrays(each, each.variant, LARGE_VALUES[0]))
             for number, each in enumerate(submissions)
         ]
         for chunk in self._chunks(rows):
-            environment = environment_of(chunk)
+            environment = stack_cases(chunk)
             lines = judge_predicted(self.question, criteria, environment, self.ground)
             for row, line in zip(chunk, lines, strict=True):
                 results[row.submissions[0]] = {verdict.criterion: verdict for verdict in line}
         return results
 
 
-def _counted(row: Row, line: list[Verdict]) -> list[Verdict]:
+def _select_counted(row: JudgeCase, line: list[Verdict]) -> list[Verdict]:
     if row.criteria is None:
         return line
     return [verdict for verdict in line if verdict.criterion in row.criteria]
 
 
-def _take_worst(known: dict[str, Verdict], line: list[Verdict], reason: Reason | None) -> None:
+def _keep_worst(known: dict[str, Verdict], line: list[Verdict], reason: Reason | None) -> None:
     """Keep the worse of two verdicts; `reason` says what it means that a later row is worse."""
     for verdict in line:
         before = known.get(verdict.criterion)

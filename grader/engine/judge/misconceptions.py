@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.engine.judge.measured import judge_measured
-from grader.engine.question import Measured, Misconception, Question
-from grader.engine.sample.context import Ground
+from grader.engine.question import MeasuredCriterion, Misconception, Question
+from grader.engine.sample.context import SamplingContext
 from grader.engine.sample.observe import observe
 from grader.formula.eval.evaluate import Environment, evaluate
 
@@ -22,7 +22,7 @@ _NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Recognised:
+class RecognisedMisconception:
     """A misconception that an answer shows; `factor` is the first that would have passed."""
 
     id: str
@@ -35,9 +35,9 @@ class Recognised:
         return self.say.replace("{t}", f"{self.factor:g}")
 
 
-def recognise(
-    question: Question, environment: Environment, ground: Ground, missed: Set[str]
-) -> tuple[Recognised, ...]:
+def find_misconceptions(
+    question: Question, environment: Environment, ground: SamplingContext, missed: Set[str]
+) -> tuple[RecognisedMisconception, ...]:
     """The misconceptions that a single answer shows, in the rubric's order.
 
     Each missed criterion is explained once, by the first that fits.
@@ -52,16 +52,19 @@ def recognise(
             question, misconception, environment, ground
         ):
             continue
-        factor = _first_passing(question, misconception, environment, ground)
+        factor = _find_passing_factor(question, misconception, environment, ground)
         if factor is None:
             continue
-        found.append(Recognised(misconception.id, misconception.say, factor))
+        found.append(RecognisedMisconception(misconception.id, misconception.say, factor))
         unexplained -= explains
     return tuple(found)
 
 
 def _holds(
-    question: Question, misconception: Misconception, environment: Environment, ground: Ground
+    question: Question,
+    misconception: Misconception,
+    environment: Environment,
+    ground: SamplingContext,
 ) -> bool:
     assert misconception.when is not None, "the caller looked"
     source = ground.source(0, question.key_sets.counts[0]) if question.key_sets else None
@@ -72,8 +75,11 @@ def _holds(
     return bool(holds.size) and bool(holds.mean() >= _NEARLY_ALL)
 
 
-def _first_passing(
-    question: Question, misconception: Misconception, environment: Environment, ground: Ground
+def _find_passing_factor(
+    question: Question,
+    misconception: Misconception,
+    environment: Environment,
+    ground: SamplingContext,
 ) -> float | None:
     """The first factor at which the changed answer earns full credit, None where there is none.
 
@@ -98,7 +104,7 @@ def _first_passing(
     criteria = [
         each
         for each in question.criteria
-        if isinstance(each, Measured)
+        if isinstance(each, MeasuredCriterion)
         and (not misconception.about or each.id in misconception.about)
     ]
     lines = judge_measured(question, criteria, Environment({**values, **changed}, indices), ground)

@@ -10,8 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Verdict
-from grader.engine.question import Predicted, Question
-from grader.engine.sample.context import SLACK, Ground, count_answers, cut_into_parts, figure
+from grader.engine.question import PredictedCriterion, Question
+from grader.engine.sample.context import (
+    SLACK,
+    SamplingContext,
+    count_answers,
+    split_into_batches,
+    to_nine_digits,
+)
 from grader.engine.sample.observe import observe, select_rows
 from grader.formula.eval.evaluate import Environment
 
@@ -22,9 +28,9 @@ ONE, ZERO = Decimal(1), Decimal(0)
 
 def judge_predicted(
     question: Question,
-    criteria: Sequence[Predicted],
+    criteria: Sequence[PredictedCriterion],
     environment: Environment,
-    ground: Ground,
+    ground: SamplingContext,
 ) -> list[list[Verdict]]:
     """Compare predicted numbers with what is measured, at every scale of what is used.
 
@@ -33,12 +39,12 @@ def judge_predicted(
     sets = question.key_sets.counts[0] if question.key_sets else 1
     lines: list[list[Verdict]] = []
     answers = count_answers(environment)
-    for part in cut_into_parts(question, answers=answers, key_sets=sets):
+    for part in split_into_batches(question, answers=answers, key_sets=sets):
         few = environment if answers == 1 else select_rows(environment, part)
-        measured = _expected(question, criteria, few, ground)
+        measured = _measure_expected(question, criteria, few, ground)
         lines.extend(
             [
-                _prediction(
+                _judge_number(
                     criterion, _number(few, criterion.id, row), measured[criterion.id][:, row]
                 )
                 for criterion in criteria
@@ -54,11 +60,11 @@ def _number(environment: Environment, name: str, row: int) -> float:
     return float(numbers[row, 0])
 
 
-def _expected(
+def _measure_expected(
     question: Question,
-    criteria: Sequence[Predicted],
+    criteria: Sequence[PredictedCriterion],
     environment: Environment,
-    ground: Ground,
+    ground: SamplingContext,
 ) -> dict[str, Array]:
     """For every criterion what is measured, of shape (scales, answers)."""
     answers = count_answers(environment)
@@ -66,14 +72,14 @@ def _expected(
     found: dict[str, list[Array]] = {criterion.id: [] for criterion in criteria}
     for scale in sorted({scale for criterion in criteria for scale in criterion.scales}):
         wanted = [criterion for criterion in criteria if scale in criterion.scales]
-        scaled = _scaled(question, environment, scale)
+        scaled = _scale_used(question, environment, scale)
         seen = observe(question, scaled, [criterion.expected for criterion in wanted], source)
         for criterion, values in zip(wanted, seen.values, strict=True):
             found[criterion.id].append(np.broadcast_to(values[:, 0], (answers,)))
     return {name: np.stack(values) for name, values in found.items()}
 
 
-def _scaled(question: Question, environment: Environment, scale: float) -> Environment:
+def _scale_used(question: Question, environment: Environment, scale: float) -> Environment:
     if question.uses is None or scale == 1.0:
         return environment
     values = dict(environment.values)
@@ -84,7 +90,7 @@ def _scaled(question: Question, environment: Environment, scale: float) -> Envir
     return Environment(values, environment.indices)
 
 
-def _prediction(criterion: Predicted, predicted: float, spanned: Array) -> Verdict:
+def _judge_number(criterion: PredictedCriterion, predicted: float, spanned: Array) -> Verdict:
     low, high = float(spanned.min()), float(spanned.max())
     if not np.isfinite(spanned).all():
         return Verdict(criterion.id, Outcome.UNGRADABLE, Reason.NOT_FINITE, ZERO, criterion.points)
@@ -97,8 +103,8 @@ def _prediction(criterion: Predicted, predicted: float, spanned: Array) -> Verdi
         ONE if is_right else ZERO,
         criterion.points,
         Evidence(
-            measured=figure(predicted),
+            measured=to_nine_digits(predicted),
             needed=criterion.tolerance,
-            expected=Interval(figure(low), figure(high)),
+            expected=Interval(to_nine_digits(low), to_nine_digits(high)),
         ),
     )

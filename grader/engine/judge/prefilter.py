@@ -15,54 +15,58 @@ from numpy.typing import NDArray
 
 from grader.engine.confidence import Z
 from grader.engine.judge.judge import Judge
-from grader.engine.question import Level, Measured
+from grader.engine.question import Level, MeasuredCriterion
 from grader.engine.random.variants import Variant
-from grader.engine.sample.context import SLACK, cut_into_parts
-from grader.engine.sample.observe import observe, select_rows, with_fixed
-from grader.engine.sample.plans import saturating_fields
-from grader.engine.sample.rescale import SATURATED, shrink_answers
+from grader.engine.sample.context import SLACK, split_into_batches
+from grader.engine.sample.observe import add_fixed_values, observe, select_rows
+from grader.engine.sample.plans import list_saturating_fields
+from grader.engine.sample.rescale import SATURATED_EXPONENT, scale_down_answers
 from grader.errors import FormulaError
 from grader.formula.eval.evaluate import Environment
 from grader.formula.formula import Formula
 from grader.reading.answer import Answer, Numbers
-from grader.reading.formulas import LADDER, evaluate_formula
+from grader.reading.formulas import LARGE_VALUES, evaluate_formula
 
 Array = NDArray[Any]
-Marks = NDArray[np.bool_]
+_Flags = NDArray[np.bool_]
 
 #: On so many key sets answers are tried first.
 KEY_SETS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Sieve:
+class Prefilter:
     """Tells on which variants an answer may earn everything that is measured."""
 
     judge: Judge
-    criteria: tuple[Measured, ...]
+    criteria: tuple[MeasuredCriterion, ...]
 
     @classmethod
-    def of(cls, judge: Judge) -> Sieve:
+    def of(cls, judge: Judge) -> Prefilter:
         """The sieve of a judge's question."""
-        measured = [each for each in judge.question.criteria if isinstance(each, Measured)]
+        measured = [each for each in judge.question.criteria if isinstance(each, MeasuredCriterion)]
         return cls(judge, tuple(measured))
 
     def prepare(self, variants: Environment) -> Environment:
         """Variants side by side, with what depends on them alone computed once for all answers."""
         nodes = [each.measure for each in self.criteria]
         # Which variants these are does not matter where there are several.
-        several: Sequence[Variant] = [_ANY, _ANY]
-        return with_fixed(self.judge.question, variants, nodes, several) if nodes else variants
+        several: Sequence[Variant] = [_ANY_VARIANT, _ANY_VARIANT]
+        return (
+            add_fixed_values(self.judge.question, variants, nodes, several) if nodes else variants
+        )
 
-    def sift(self, answer: Answer, variants: Environment) -> Marks:
+    def sift(self, answer: Answer, variants: Environment) -> _Flags:
         """(variants,) whether the answer may earn everything there."""
-        count = count_variants(variants)
+        count = _count_variants(variants)
         maybe = np.ones(count, dtype=bool)
         if not self.criteria:
             return maybe
-        placed = _place(answer, variants, count)
-        placed, _ = shrink_answers(placed, saturating_fields(self.judge.question), SATURATED)
-        for part in cut_into_parts(self.judge.question, answers=count, key_sets=self._sets):
+        placed = _place_answer(answer, variants, count)
+        placed, _ = scale_down_answers(
+            placed, list_saturating_fields(self.judge.question), SATURATED_EXPONENT
+        )
+        for part in split_into_batches(self.judge.question, answers=count, key_sets=self._sets):
             maybe[part] = self._sift(select_rows(placed, part))
         return maybe
 
@@ -71,11 +75,11 @@ class Sieve:
         key_sets = self.judge.question.key_sets
         return min(KEY_SETS, key_sets.counts[0]) if key_sets else 1
 
-    def _sift(self, environment: Environment) -> Marks:
+    def _sift(self, environment: Environment) -> _Flags:
         question = self.judge.question
         source = self.judge.ground.source(0, self._sets) if question.key_sets else None
         seen = observe(question, environment, [each.measure for each in self.criteria], source)
-        maybe = np.ones(count_variants(environment), dtype=bool)
+        maybe = np.ones(_count_variants(environment), dtype=bool)
         for criterion, measured in zip(self.criteria, seen.values, strict=True):
             # What is made from all key sets together cannot be foreseen from a few.
             if source is None or measured.shape[1] > 1:
@@ -83,35 +87,35 @@ class Sieve:
         return maybe
 
 
-_ANY = Variant("", {}, {})
+_ANY_VARIANT = Variant("", {}, {})
 
 
-def count_variants(variants: Environment) -> int:
+def _count_variants(variants: Environment) -> int:
     """How many variants stand side by side."""
     values = [*variants.values.values(), *variants.indices.values()]
     return max((len(each) for each in values if isinstance(each, np.ndarray)), default=1)
 
 
-def _place(answer: Answer, variants: Environment, count: int) -> Environment:
+def _place_answer(answer: Answer, variants: Environment, count: int) -> Environment:
     values = dict(variants.values)
     for name, value in answer.values.items():
         if isinstance(value, Numbers):
             values[name] = np.broadcast_to(value.array, (count, 1, *value.array.shape))
         elif isinstance(value, Formula):
-            values[name] = _evaluated(value, variants, count)
+            values[name] = _evaluate_or_nan(value, variants, count)
     return Environment(values, variants.indices, ready=variants.ready)
 
 
-def _evaluated(formula: Formula, variants: Environment, count: int) -> Array:
+def _evaluate_or_nan(formula: Formula, variants: Environment, count: int) -> Array:
     try:
-        value = evaluate_formula(formula, variants, large=LADDER[0])
+        value = evaluate_formula(formula, variants, large=LARGE_VALUES[0])
     except FormulaError:
         # Where it is not finite somewhere, the judge looks at every single one.
         value = np.full((1, *formula.shape.axes), np.nan)
     return np.broadcast_to(value, (count, *value.shape[1:]))[:, None]
 
 
-def _may_hold(level: Level, measured: Array, kept: Array | None) -> Marks:
+def _may_hold(level: Level, measured: Array, kept: Array | None) -> _Flags:
     """Whether a level is not missed for certain; what is not finite is left to the judge."""
     slack = SLACK * abs(level.bound)
     if level.within is not None:
@@ -125,10 +129,10 @@ def _may_hold(level: Level, measured: Array, kept: Array | None) -> Marks:
         passed, tried = (holds & kept).sum(axis=1), (kept & np.ones_like(holds)).sum(axis=1)
     if level.share is None:
         return np.asarray(passed == tried)
-    return np.asarray(_highest(passed, tried) >= level.share)
+    return np.asarray(_compute_upper_bound(passed, tried) >= level.share)
 
 
-def _highest(passed: Array, tried: Array) -> Array:
+def _compute_upper_bound(passed: Array, tried: Array) -> Array:
     """The upper end of Wilson's interval, as `confidence.wilson`; 1 where nothing was tried."""
     known = np.maximum(tried, 1)
     share = passed / known

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.domain.shapes import NUMBER, Shape, column, matrix
+from grader.domain.shapes import NUMBER, Shape, make_column_shape, make_matrix_shape
 from grader.formula.eval.evaluate import Environment, evaluate_finite
 from grader.formula.typed.tree import Node
 
 Array = NDArray[Any]
 
 # Beyond this many tries a draw with a condition is taken to be impossible.
-_MOST_TRIES = 10_000
+_MAX_TRIES = 10_000
 
 
 class DrawFailed(Exception):
@@ -50,7 +50,7 @@ class Orthonormal:
     @property
     def shapes(self) -> list[Shape]:
         """The shape of each name."""
-        return [matrix(self.rows, self.columns)]
+        return [make_matrix_shape(self.rows, self.columns)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Orthogonal:
     @property
     def shapes(self) -> list[Shape]:
         """The shape of each name."""
-        return [matrix(self.rows, self.columns)]
+        return [make_matrix_shape(self.rows, self.columns)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class OrthonormalBases:
     @property
     def shapes(self) -> list[Shape]:
         """The shape of each name."""
-        return [matrix(self.rows, columns) for columns in self.columns]
+        return [make_matrix_shape(self.rows, columns) for columns in self.columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,9 @@ class Gaussian:
     @property
     def shapes(self) -> list[Shape]:
         """The shape of each name."""
-        return [column(*self.axes) if len(self.axes) == 1 else matrix(*self.axes)]
+        return [
+            make_column_shape(*self.axes) if len(self.axes) == 1 else make_matrix_shape(*self.axes)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ class UnitRows:
     def draw(self, generator: np.random.Generator, drawn: Environment) -> list[Array]:
         """One matrix, built row by row: a row too close to an earlier one is drawn again."""
         chosen = np.empty((0, self.columns))
-        for _ in range(_MOST_TRIES):
+        for _ in range(_MAX_TRIES):
             row = generator.standard_normal(self.columns)
             row /= np.linalg.norm(row)
             if np.abs(chosen @ row).max(initial=0.0) <= self.most_cosine:
@@ -133,7 +135,7 @@ class UnitRows:
     @property
     def shapes(self) -> list[Shape]:
         """The shape of each name."""
-        return [matrix(self.rows, self.columns)]
+        return [make_matrix_shape(self.rows, self.columns)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,7 @@ class Computed:
         return [self.node.shape]
 
 
-Rule = (
+DrawRule = (
     DistinctIndices
     | Orthonormal
     | Orthogonal
@@ -186,4 +188,4 @@ class Draw:
     """One rule with the names it gives values to."""
 
     names: tuple[str, ...]
-    rule: Rule
+    rule: DrawRule

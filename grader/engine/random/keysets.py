@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.engine.random.noise import NoiseBank, NoiseName
-from grader.formula.eval.arrays import Rows, take_row, times_column
-from grader.formula.eval.evaluate import Environment, compute
+from grader.formula.eval.arrays import LazyMatrix, multiply_columns, take_row
+from grader.formula.eval.evaluate import Environment, evaluate_raw
 from grader.formula.typed.tree import Node
 
 Array = NDArray[Any]
@@ -40,10 +40,10 @@ class GaussianKeys:
     variance: Node
     stretch: Stretch | None = None
 
-    def sample(self, name: str, source: Source, environment: Environment) -> Rows:
+    def sample(self, name: str, source: NoiseSource, environment: Environment) -> LazyMatrix:
         """The keys of the source's key sets, as a matrix that is never built."""
-        mean = compute(self.mean, environment)
-        deviation = np.sqrt(compute(self.variance, environment))
+        mean = evaluate_raw(self.mean, environment)
+        deviation = np.sqrt(evaluate_raw(self.variance, environment))
         noise = source.normals(name, self.mean.shape.axes)
         if self.stretch is None:
             return SampledKeys(mean, deviation, noise)
@@ -52,7 +52,7 @@ class GaussianKeys:
             deviation,
             noise,
             position=environment.indices[self.stretch.index],
-            stretch=np.sqrt(compute(self.stretch.by, environment))
+            stretch=np.sqrt(evaluate_raw(self.stretch.by, environment))
             * source.normals(f"{name}/stretch", ()),
         )
 
@@ -63,15 +63,15 @@ class InSpan:
 
     basis: Node
 
-    def sample(self, name: str, source: Source, environment: Environment) -> Array:
+    def sample(self, name: str, source: NoiseSource, environment: Environment) -> Array:
         """One vector for each answer and key set."""
-        basis = compute(self.basis, environment)
+        basis = evaluate_raw(self.basis, environment)
         coefficients = source.normals(name, (self.basis.shape.columns,))
-        return times_column(basis, coefficients[None])
+        return multiply_columns(basis, coefficients[None])
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class NoiseSource:
     """Where a stretch of key sets takes its noise from."""
 
     bank: NoiseBank
@@ -108,7 +108,7 @@ class KeySets:
     keep: Node | None = None
 
 
-class SampledKeys(Rows):
+class SampledKeys(LazyMatrix):
     """Gaussian keys, for every answer and key set.
 
     Parameters
@@ -149,7 +149,7 @@ class SampledKeys(Rows):
         """Keys times one vector for each answer: scores of shape (B, S, n)."""
         if vectors.shape[1] != 1:
             return np.asarray(np.matmul(self.whole(), vectors[..., None])[..., 0])
-        middle = times_column(self.mean, vectors).swapaxes(1, 2)
+        middle = multiply_columns(self.mean, vectors).swapaxes(1, 2)
         scores = (self.product(vectors) if product is None else product) + middle
         if self.position is not None and self.stretch is not None:
             answers = np.arange(len(scores))
@@ -184,20 +184,22 @@ class SampledKeys(Rows):
 
 
 def sample_key_sets(
-    key_sets: KeySets, wanted: Set[str], environment: Environment, source: Source
+    key_sets: KeySets, wanted: Set[str], environment: Environment, source: NoiseSource
 ) -> Environment:
     """Add the key sets' numbers and wanted quantities; the caller silences warnings."""
     values = dict(environment.values)
-    known = with_values(environment, values)
+    known = _replace_values(environment, values)
     for name, node in key_sets.numbers.items():
         if name not in values:
-            values[name] = compute(node, known)
+            values[name] = evaluate_raw(node, known)
     for name in wanted:
         values[name] = key_sets.rules[name].sample(name, source, known)
     return known
 
 
-def with_values(environment: Environment, values: Mapping[str, Array | Rows]) -> Environment:
+def _replace_values(
+    environment: Environment, values: Mapping[str, Array | LazyMatrix]
+) -> Environment:
     """The environment with other values; several times faster than `dataclasses.replace`."""
     return Environment(
         values,

@@ -19,9 +19,9 @@ from grader.engine.random.streams import open_stream
 Array = NDArray[Any]
 
 #: Key sets come in blocks of this size; a block's numbers do not depend on the others.
-BLOCK = 2000
+BLOCK_SIZE = 2000
 #: How much noise is kept at most, unless told otherwise.
-KEPT_BYTES = 256 * 1024 * 1024
+MAX_CACHED_BYTES = 256 * 1024 * 1024
 
 
 class NoiseName(NamedTuple):
@@ -42,7 +42,7 @@ class NoiseBank:
     faster than along eight neighbouring numbers.
     """
 
-    most_bytes: int = KEPT_BYTES
+    most_bytes: int = MAX_CACHED_BYTES
     _kept: OrderedDict[tuple[NoiseName, int, int], Array] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -75,10 +75,11 @@ class NoiseBank:
 def _draw(name: NoiseName, first: int, last: int) -> Array:
     axis = max(len(name.axes) - 1, 0)
     blocks = [
-        _draw_block(name, block) for block in range(first // BLOCK, (last + BLOCK - 1) // BLOCK)
+        _draw_block(name, block)
+        for block in range(first // BLOCK_SIZE, (last + BLOCK_SIZE - 1) // BLOCK_SIZE)
     ]
     joined = np.concatenate(blocks, axis=axis)
-    start = first - first // BLOCK * BLOCK
+    start = first - first // BLOCK_SIZE * BLOCK_SIZE
     drawn = np.ascontiguousarray(joined.take(range(start, start + last - first), axis=axis))
     drawn.flags.writeable = False
     return drawn
@@ -86,7 +87,7 @@ def _draw(name: NoiseName, first: int, last: int) -> Array:
 
 def _draw_block(name: NoiseName, block: int) -> Array:
     generator = open_stream(name.key, "noise", name.purpose, name.quantity, block)
-    axes = (*name.axes[:-1], BLOCK, *name.axes[-1:])
+    axes = (*name.axes[:-1], BLOCK_SIZE, *name.axes[-1:])
     return generator.standard_normal(axes)
 
 

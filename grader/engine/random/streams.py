@@ -17,7 +17,7 @@ import numpy as np
 DEVELOPMENT_SECRET = b"keyset development secret: never use it for a course run"
 
 
-def derive_key(secret: bytes, *names: str | int) -> bytes:
+def make_derived_key(secret: bytes, *names: str | int) -> bytes:
     """Derive a key from a secret and a name of several parts.
 
     Publishing a derived key tells nothing of the secret, nor of any other key.
@@ -30,12 +30,12 @@ def derive_key(secret: bytes, *names: str | int) -> bytes:
     return digest.digest()
 
 
-def question_key(secret: bytes, *, question: str, revision: int) -> bytes:
+def make_question_key(secret: bytes, *, question: str, revision: int) -> bytes:
     """The key that all draws and key sets of one question in one course run come from."""
-    return derive_key(secret, "question", question, revision)
+    return make_derived_key(secret, "question", question, revision)
 
 
-class Keys(Protocol):
+class KeySource(Protocol):
     """Where the key of a question comes from: all of its draws and key sets follow from it."""
 
     def of(self, question: str, revision: int) -> bytes:
@@ -51,7 +51,7 @@ class RunSecret:
 
     def of(self, question: str, revision: int) -> bytes:
         """The key of any question."""
-        return question_key(self.secret, question=question, revision=revision)
+        return make_question_key(self.secret, question=question, revision=revision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,5 +71,5 @@ DEVELOPMENT_KEYS = RunSecret(DEVELOPMENT_SECRET)
 
 def open_stream(key: bytes, *names: str | int) -> np.random.Generator:
     """A generator of the numbers that bear this name."""
-    seed = int.from_bytes(derive_key(key, *names), "big")
+    seed = int.from_bytes(make_derived_key(key, *names), "big")
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))

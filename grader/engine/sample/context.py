@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grader.engine.question import Question
-from grader.engine.random.keysets import GRADING, Source
+from grader.engine.random.keysets import GRADING, NoiseSource
 from grader.engine.random.noise import NoiseBank
 from grader.formula.eval.evaluate import Environment
 
@@ -16,20 +16,20 @@ from grader.formula.eval.evaluate import Environment
 SLACK = 1e-9
 
 # So many numbers are worked on at a time: more would leave the cache, fewer would waste calls.
-_NUMBERS_AT_ONCE = 1 << 19
+_MAX_BATCH_NUMBERS = 1 << 19
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class SamplingContext:
     """Where answers are judged: the question's key and the noise."""
 
     key: bytes
     bank: NoiseBank
     purpose: str = GRADING
 
-    def source(self, first: int, last: int) -> Source:
+    def source(self, first: int, last: int) -> NoiseSource:
         """A stretch of key sets."""
-        return Source(self.bank, self.key, self.purpose, first, last)
+        return NoiseSource(self.bank, self.key, self.purpose, first, last)
 
 
 def count_answers(environment: Environment) -> int:
@@ -38,18 +38,18 @@ def count_answers(environment: Environment) -> int:
     return max(lengths, default=1)
 
 
-def cut_into_parts(question: Question, *, answers: int, key_sets: int) -> list[slice]:
+def split_into_batches(question: Question, *, answers: int, key_sets: int) -> list[slice]:
     """Cut answers into parts whose arrays stay within the cache."""
-    at_once = max(1, _NUMBERS_AT_ONCE // (key_sets * _width(question)))
+    at_once = max(1, _MAX_BATCH_NUMBERS // (key_sets * _count_numbers(question)))
     return [slice(start, start + at_once) for start in range(0, answers, at_once)]
 
 
-def _width(question: Question) -> int:
+def _count_numbers(question: Question) -> int:
     """How many numbers a key set holds for one answer, at the most."""
     return max((node.shape.size for node in question.compute.values()), default=1)
 
 
-def figure(value: float) -> float:
+def to_nine_digits(value: float) -> float:
     """A number to nine digits: as many as are the same on every machine.
 
     What is left of a zero after rounding errors is not: it counts as zero.

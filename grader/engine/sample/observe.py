@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.engine.question import Question
-from grader.engine.random.keysets import Source, sample_key_sets
+from grader.engine.random.keysets import NoiseSource, sample_key_sets
 from grader.engine.random.variants import Variant, stack_variants
 from grader.engine.sample.plans import Plan, plan_for
-from grader.formula.eval.arrays import Rows
-from grader.formula.eval.evaluate import Environment, compute
+from grader.formula.eval.arrays import LazyMatrix
+from grader.formula.eval.evaluate import Environment, evaluate_raw
 from grader.formula.typed.tree import Multiply, Name, Node
 
 Array = NDArray[Any]
@@ -31,7 +31,7 @@ class Observations:
     kept: Array | None
 
 
-def set_up(variants: Sequence[Variant], arrays: Mapping[str, Array]) -> Environment:
+def build_environment(variants: Sequence[Variant], arrays: Mapping[str, Array]) -> Environment:
     """Put answers on their variants.
 
     Parameters
@@ -44,22 +44,22 @@ def set_up(variants: Sequence[Variant], arrays: Mapping[str, Array]) -> Environm
     return Environment({**drawn.values, **placed}, drawn.indices)
 
 
-def with_fixed(
+def add_fixed_values(
     question: Question, environment: Environment, nodes: Sequence[Node], variants: Sequence[Variant]
 ) -> Environment:
     """Add what depends on the variants alone, computed once for a single variant."""
     plan = plan_for(question, nodes)
     if len(variants) > 1:
-        return replace(environment, ready=_fixed(plan, environment))
+        return replace(environment, ready=_compute_fixed_values(plan, environment))
     known = variants[0].known
     if plan not in known:
-        known[plan] = _fixed(plan, environment)
+        known[plan] = _compute_fixed_values(plan, environment)
     return Environment(environment.values, environment.indices, ready=known[plan])
 
 
-def _fixed(plan: Plan, environment: Environment) -> dict[int, Array]:
+def _compute_fixed_values(plan: Plan, environment: Environment) -> dict[int, Array]:
     with np.errstate(all="ignore"):
-        return {id(node): compute(node, environment) for node in plan.fixed}
+        return {id(node): evaluate_raw(node, environment) for node in plan.fixed}
 
 
 def select_rows(environment: Environment, rows: NDArray[np.intp] | slice) -> Environment:
@@ -77,7 +77,7 @@ def select_rows(environment: Environment, rows: NDArray[np.intp] | slice) -> Env
 
 
 def observe(
-    question: Question, environment: Environment, nodes: Sequence[Node], source: Source | None
+    question: Question, environment: Environment, nodes: Sequence[Node], source: NoiseSource | None
 ) -> Observations:
     """Compute quantities on the source's key sets, of shape (answers, key sets, …).
 
@@ -88,13 +88,13 @@ def observe(
 
 
 def _observe(
-    question: Question, environment: Environment, nodes: Sequence[Node], source: Source | None
+    question: Question, environment: Environment, nodes: Sequence[Node], source: NoiseSource | None
 ) -> Observations:
     plan = plan_for(question, nodes)
     kept = None
     if question.key_sets is not None and source is not None and plan.samples:
         environment = sample_key_sets(question.key_sets, plan.samples, environment, source)
-        kept = _kept(question, environment)
+        kept = _compute_kept(question, environment)
     values = dict(environment.values)
     if kept is not None:
         values["left_out"] = 1.0 - kept.mean(axis=1, keepdims=True)
@@ -107,12 +107,12 @@ def _observe(
         plan.read_once,
     )
     for name, node in plan.steps:
-        values[name] = compute(node, known)
-    return Observations(tuple(compute(node, known) for node in nodes), kept)
+        values[name] = evaluate_raw(node, known)
+    return Observations(tuple(evaluate_raw(node, known) for node in nodes), kept)
 
 
-def prepare(
-    question: Question, environment: Environment, nodes: Sequence[Node], source: Source
+def add_noise_products(
+    question: Question, environment: Environment, nodes: Sequence[Node], source: NoiseSource
 ) -> Environment:
     """Take the products with the noise for many answers at once.
 
@@ -124,19 +124,19 @@ def prepare(
         return environment
     with np.errstate(all="ignore"):
         sampled = sample_key_sets(question.key_sets, plan.samples, environment, source)
-        products = {id(node): _product(node, sampled) for node in plan.products}
+        products = {id(node): _compute_product(node, sampled) for node in plan.products}
     numbers = {name: sampled.values[name] for name in question.key_sets.numbers}
     return replace(environment, values={**environment.values, **numbers}, products=products)
 
 
-def _product(node: Multiply, environment: Environment) -> Array:
+def _compute_product(node: Multiply, environment: Environment) -> Array:
     assert isinstance(node.left, Name), "a plan's products are those of named keys"
     keys = environment.values[node.left.name]
-    assert isinstance(keys, Rows), "a plan's products are those of sampled keys"
-    return keys.product(compute(node.right, environment))
+    assert isinstance(keys, LazyMatrix), "a plan's products are those of sampled keys"
+    return keys.product(evaluate_raw(node.right, environment))
 
 
-def _kept(question: Question, environment: Environment) -> Array | None:
+def _compute_kept(question: Question, environment: Environment) -> Array | None:
     if question.key_sets is None or question.key_sets.keep is None:
         return None
-    return compute(question.key_sets.keep, environment)
+    return evaluate_raw(question.key_sets.keep, environment)

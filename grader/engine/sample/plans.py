@@ -6,19 +6,19 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from grader.engine.question import Measured, Question
+from grader.engine.question import MeasuredCriterion, Question
 from grader.formula.typed.tree import (
     Add,
-    Call,
-    Member,
+    FamilyMember,
+    FunctionCall,
     Multiply,
     Name,
     Node,
     Product,
     UnitVector,
+    collect_names,
     has_bound_index,
-    names_in,
-    walk,
+    list_nodes,
 )
 
 
@@ -41,35 +41,38 @@ class Plan:
 
 
 def _make_plan(question: Question, nodes: Sequence[Node]) -> Plan:
-    wanted = set().union(*(names_in(node) for node in nodes)) if nodes else set()
+    wanted = set().union(*(collect_names(node) for node in nodes)) if nodes else set()
     steps = []
     for name, node in reversed(list(question.compute.items())):
         if name in wanted:
             steps.append((name, node))
-            wanted |= names_in(node)
+            wanted |= collect_names(node)
     roots = [*(node for _, node in steps), *nodes]
     drawn = frozenset(name for draw in question.draws for name in draw.names)
     fixed = tuple(each for root in roots for each in _fixed_parts(root, drawn))
     read = Counter(
-        each.name for root in roots for each in walk(root) if isinstance(each, Name)
+        each.name for root in roots for each in list_nodes(root) if isinstance(each, Name)
     ) + Counter(
-        each.family.source for root in roots for each in walk(root) if isinstance(each, Member)
+        each.family.source
+        for root in roots
+        for each in list_nodes(root)
+        if isinstance(each, FamilyMember)
     )
     # Only what is computed anew each time may be overwritten, not what is kept with the variant.
     once = frozenset(
         name
         for name, node in steps
-        if read[name] == 1 and isinstance(node, Multiply | Add) and not names_in(node) <= drawn
+        if read[name] == 1 and isinstance(node, Multiply | Add) and not collect_names(node) <= drawn
     )
     key_sets = question.key_sets
     if key_sets is None:
         return Plan(tuple(nodes), frozenset(), tuple(steps[::-1]), (), fixed, once)
     if key_sets.keep is not None and wanted & {*key_sets.rules, "left_out"}:
-        wanted |= names_in(key_sets.keep)
+        wanted |= collect_names(key_sets.keep)
     products = tuple(
         each
         for root in roots
-        for each in walk(root)
+        for each in list_nodes(root)
         if isinstance(each, Multiply) and _is_early(question, each)
     )
     samples = frozenset(wanted & set(key_sets.rules))
@@ -78,7 +81,7 @@ def _make_plan(question: Question, nodes: Sequence[Node]) -> Plan:
 
 def _names_outside_softmax(node: Node) -> Iterator[str]:
     match node:
-        case Call(name="softmax"):
+        case FunctionCall(name="softmax"):
             return
         case Name(name=name):
             yield name
@@ -88,7 +91,7 @@ def _names_outside_softmax(node: Node) -> Iterator[str]:
 
 def _fixed_parts(node: Node, drawn: frozenset[str]) -> Iterator[Node]:
     """The largest parts of a tree that depend on the variant alone and are worth keeping."""
-    if names_in(node) <= drawn and not has_bound_index(node):
+    if collect_names(node) <= drawn and not has_bound_index(node):
         if any(True for _ in node.children()) or isinstance(node, UnitVector):
             yield node
         return
@@ -102,7 +105,7 @@ def _is_early(question: Question, node: Multiply) -> bool:
         case Multiply(left=Name(name=name), product=Product.MATRIX_COLUMN):
             assert question.key_sets is not None, "the caller looked"
             known = {*question.key_sets.rules, *question.compute}
-            return name in question.key_sets.rules and not names_in(node.right) & known
+            return name in question.key_sets.rules and not collect_names(node.right) & known
         case _:
             return False
 
@@ -117,30 +120,30 @@ def plan_for(question: Question, nodes: Sequence[Node]) -> Plan:
     return plan
 
 
-def saturating_fields(question: Question) -> frozenset[str]:
+def list_saturating_fields(question: Question) -> frozenset[str]:
     """The fields whose arrays pass through a softmax only, on the way to all criteria."""
     found = question.known.get("saturating")
     if not isinstance(found, frozenset):
-        measured = [each for each in question.criteria if isinstance(each, Measured)]
+        measured = [each for each in question.criteria if isinstance(each, MeasuredCriterion)]
         roots = _roots(question, measured)
         outside = {name for root in roots for name in _names_outside_softmax(root)}
-        inside = {name for root in roots for name in names_in(root)}
+        inside = {name for root in roots for name in collect_names(root)}
         found = frozenset(field.name for field in question.fields) & inside - outside
         question.known["saturating"] = found
     return found
 
 
-def fields_read_by(question: Question, criterion: Measured) -> frozenset[str]:
+def list_fields_read_by(question: Question, criterion: MeasuredCriterion) -> frozenset[str]:
     """The fields that a criterion's measure depends on."""
     found = question.known.get(("fields", criterion.id))
     if not isinstance(found, frozenset):
-        names = {name for root in _roots(question, [criterion]) for name in names_in(root)}
+        names = {name for root in _roots(question, [criterion]) for name in collect_names(root)}
         found = frozenset(field.name for field in question.fields) & names
         question.known["fields", criterion.id] = found
     return found
 
 
-def _roots(question: Question, criteria: Sequence[Measured]) -> list[Node]:
+def _roots(question: Question, criteria: Sequence[MeasuredCriterion]) -> list[Node]:
     """Everything that is computed for some criteria."""
     measures = [criterion.measure for criterion in criteria]
     return [*(node for _, node in plan_for(question, measures).steps), *measures]

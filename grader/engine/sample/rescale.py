@@ -19,12 +19,12 @@ from grader.formula.eval.evaluate import Environment
 Array = NDArray[Any]
 
 #: Beyond this power of two, about 1e12, a query is shrunk: its scores are then exact to 1e-4.
-SATURATED = 40
+SATURATED_EXPONENT = 40
 #: Beyond this power of two, about 1e100, anything is shrunk that overflows.
-OVERFLOWING = 332
+OVERFLOW_EXPONENT = 332
 
 
-def shrink(values: Array, largest_exponent: int) -> tuple[Array, NDArray[np.bool_]]:
+def scale_down(values: Array, largest_exponent: int) -> tuple[Array, NDArray[np.bool_]]:
     """Divide rows beyond 2^largest_exponent by a power of two; also tells which rows those are."""
     largest = np.abs(values).max(axis=tuple(range(1, values.ndim)), initial=1.0)
     exponents = np.frexp(np.where(np.isfinite(largest), largest, 1.0))[1]
@@ -35,7 +35,7 @@ def shrink(values: Array, largest_exponent: int) -> tuple[Array, NDArray[np.bool
     return np.ldexp(values, spread), steps < 0
 
 
-def shrink_answers(
+def scale_down_answers(
     environment: Environment, names: Iterable[str], largest_exponent: int
 ) -> tuple[Environment, NDArray[np.bool_]]:
     """Shrink the named arrays of all answers; also tells which answers were shrunk."""
@@ -51,6 +51,6 @@ def shrink_answers(
         return environment, shrunk
     values = dict(environment.values)
     for name, value in large.items():
-        values[name], rows = shrink(value, largest_exponent)
+        values[name], rows = scale_down(value, largest_exponent)
         shrunk = shrunk | rows
     return replace(environment, values=values), shrunk

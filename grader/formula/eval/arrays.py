@@ -17,7 +17,7 @@ from grader.formula.typed.tree import Product
 Array = NDArray[Any]
 
 
-class Rows(ABC):
+class LazyMatrix(ABC):
     """A matrix that is never built: it can be multiplied and can give single rows.
 
     Sampled key sets are of this kind, because building them costs far more than using them.
@@ -52,25 +52,25 @@ def multiply(product: Product, left: Array, right: Array, shape: Shape) -> Array
         case Product.SCALE:
             # The number is the one with fewer axes; two numbers have equally many.
             if left.ndim < right.ndim:
-                return np.asarray(spread(left, shape) * right)
+                return np.asarray(add_axes(left, shape) * right)
             if left.ndim > right.ndim:
-                return np.asarray(left * spread(right, shape))
+                return np.asarray(left * add_axes(right, shape))
             return np.asarray(left * right)
         case Product.DOT:
             return np.asarray(np.einsum("...i,...i->...", left, right))
         case Product.OUTER:
             return np.asarray(left[..., :, None] * right[..., None, :])
         case Product.MATRIX_COLUMN:
-            return times_column(left, right)
+            return multiply_columns(left, right)
         case Product.ROW_MATRIX:
-            return times_column(right.swapaxes(-1, -2), left)
+            return multiply_columns(right.swapaxes(-1, -2), left)
         case Product.MATRIX_MATRIX:
             return np.asarray(np.matmul(left, right))
         case _:
             assert_never(product)
 
 
-def spread(number: Array, shape: Shape) -> Array:
+def add_axes(number: Array, shape: Shape) -> Array:
     """Give a number as many axes as the value it meets."""
     if not shape.axes:
         return number
@@ -87,7 +87,7 @@ def take_row(matrices: Array, position: int | NDArray[np.intp]) -> Array:
     return np.asarray(matrices[answers, :, position])
 
 
-def times_column(matrices: Array, columns: Array) -> Array:
+def multiply_columns(matrices: Array, columns: Array) -> Array:
     """Matrices times columns: one product per answer where all key sets share the matrix."""
     if matrices.shape[1] == 1:
         return np.asarray(np.matmul(columns, matrices[:, 0].swapaxes(-1, -2)))

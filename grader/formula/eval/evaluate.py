@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from grader.domain.shapes import Kind
 from grader.errors import FormulaError
-from grader.formula.errors import fault
-from grader.formula.eval.arrays import Array, Rows, multiply, spread, take_row
+from grader.formula.errors import make_error
+from grader.formula.eval.arrays import Array, LazyMatrix, add_axes, multiply, take_row
 from grader.formula.eval.functions import inverse
-from grader.formula.text.render import shorten
+from grader.formula.text.render import to_short_text
 from grader.formula.typed import tree as t
 
 _COMPARISONS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
@@ -33,7 +33,7 @@ class Environment:
     `read_once` names values that may be overwritten when they are read.
     """
 
-    values: Mapping[str, Array | Rows]
+    values: Mapping[str, Array | LazyMatrix]
     indices: Mapping[str, NDArray[np.intp]] = field(default_factory=dict)
     kept: Array | None = None
     ready: Mapping[int, Array] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Environment:
         return cls({})
 
 
-def compute(node: t.Node, environment: Environment) -> Array:
+def evaluate_raw(node: t.Node, environment: Environment) -> Array:
     """The value of a node, as `evaluate`, for callers that silence NumPy's warnings themselves."""
     return _Evaluation(environment).value(node)
 
@@ -54,27 +54,27 @@ def compute(node: t.Node, environment: Environment) -> Array:
 def evaluate(node: t.Node, environment: Environment) -> Array:
     """The value of a node, of shape (answers, key sets, …); may hold infinities and NaN."""
     with np.errstate(all="ignore"):
-        return compute(node, environment)
+        return evaluate_raw(node, environment)
 
 
 def evaluate_finite(node: t.Node, environment: Environment) -> Array:
     """The value of a node, refused where it is not finite."""
     result = evaluate(node, environment)
     if not np.isfinite(result).all():
-        raise _not_finite(node, environment)
+        raise _make_not_finite_error(node, environment)
     return result
 
 
-def _not_finite(node: t.Node, environment: Environment) -> FormulaError:
-    watching = _WatchingEvaluation(environment)
+def _make_not_finite_error(node: t.Node, environment: Environment) -> FormulaError:
+    watching = _TracingEvaluation(environment)
     with np.errstate(all="ignore"):
         watching.value(node)
     culprit = watching.culprit
-    return fault(
+    return make_error(
         "This formula does not give finite numbers: it divides by zero, overflows, "
         "or takes a logarithm or root that does not exist.",
         node.span,
-        hint="" if culprit is None or culprit is node else f"Look at {shorten(culprit)}.",
+        hint="" if culprit is None or culprit is node else f"Look at {to_short_text(culprit)}.",
         code="formula.not_finite",
     )
 
@@ -93,10 +93,10 @@ class _Evaluation:
         ready = self.environment.ready.get(id(node))
         if ready is not None:
             return ready
-        result = _WAYS[type(node)](self, node)
-        return result if type(result) is np.ndarray else _built(result)
+        result = _HANDLERS[type(node)](self, node)
+        return result if type(result) is np.ndarray else _to_array(result)
 
-    def _name(self, node: t.Name) -> Array | Rows:
+    def _name(self, node: t.Name) -> Array | LazyMatrix:
         return self.environment.values[node.name]
 
     def _number(self, node: t.Number) -> Array:
@@ -114,7 +114,7 @@ class _Evaluation:
         return value.swapaxes(-1, -2) if node.shape.kind is Kind.MATRIX else value
 
     def _divide(self, node: t.Divide) -> Array:
-        return np.asarray(self.value(node.left) / spread(self.value(node.right), node.shape))
+        return np.asarray(self.value(node.left) / add_axes(self.value(node.right), node.shape))
 
     def _power(self, node: t.Power) -> Array:
         return np.asarray(np.power(self.value(node.base), self.value(node.exponent)))
@@ -129,7 +129,7 @@ class _Evaluation:
     def _sized_call(self, node: t.SizedCall) -> Array:
         return node.function.compute(*node.sizes)
 
-    def _both(self, node: t.Both) -> Array:
+    def _both(self, node: t.And) -> Array:
         return np.asarray(self.value(node.left) & self.value(node.right))
 
     def _multiply(self, node: t.Multiply) -> Array:
@@ -137,7 +137,7 @@ class _Evaluation:
             return dotted
         # Only what has a name can be a matrix that is never built.
         left = self._name(node.left) if isinstance(node.left, t.Name) else self.value(node.left)
-        if isinstance(left, Rows):
+        if isinstance(left, LazyMatrix):
             if node.product is t.Product.MATRIX_COLUMN:
                 product = self.environment.products.get(id(node))
                 return left.times(self.value(node.right), product)
@@ -147,25 +147,27 @@ class _Evaluation:
     def _row_dot(self, node: t.Multiply) -> Array | None:
         """A vector's product with one row of a matrix that is never built; None for others."""
         match node.right:
-            case t.Member(family=family, position=position):
+            case t.FamilyMember(family=family, position=position):
                 source = self.environment.values[family.source]
-                if isinstance(source, Rows) and not family.by_columns:
+                if isinstance(source, LazyMatrix) and not family.by_columns:
                     return source.row_dot(self._position(position), self.value(node.left))
         return None
 
-    def _member(self, node: t.Member) -> Array:
+    def _member(self, node: t.FamilyMember) -> Array:
         source = self.environment.values[node.family.source]
         position = self._position(node.position)
         if node.family.by_columns:
-            return take_row(_built(source).swapaxes(-1, -2), position)
-        return source.row(position) if isinstance(source, Rows) else take_row(source, position)
+            return take_row(_to_array(source).swapaxes(-1, -2), position)
+        return (
+            source.row(position) if isinstance(source, LazyMatrix) else take_row(source, position)
+        )
 
     def _position(self, position: t.Position) -> int | NDArray[np.intp]:
         if isinstance(position, str):
             return self.environment.indices[position]
-        return self.bound[position.name] if isinstance(position, t.Bound) else position
+        return self.bound[position.name] if isinstance(position, t.BoundIndex) else position
 
-    def _call(self, node: t.Call) -> Array:
+    def _call(self, node: t.FunctionCall) -> Array:
         values = [self.value(argument) for argument in node.arguments]
         if node.function.over_key_sets:
             return node.function.compute(*values, shapes=node.shapes, kept=self.environment.kept)
@@ -223,7 +225,7 @@ class _Evaluation:
         return np.asarray(compared)
 
 
-class _WatchingEvaluation(_Evaluation):
+class _TracingEvaluation(_Evaluation):
     """An evaluation that remembers the first part that is not finite."""
 
     __slots__ = ("culprit",)
@@ -247,16 +249,16 @@ def _constant(value: float) -> Array:
     return array
 
 
-def _built(value: Array | Rows) -> Array:
-    return value.whole() if isinstance(value, Rows) else np.asarray(value)
+def _to_array(value: Array | LazyMatrix) -> Array:
+    return value.whole() if isinstance(value, LazyMatrix) else np.asarray(value)
 
 
 #: How each kind of node is computed.
-_WAYS: dict[type[t.Node], Callable[[_Evaluation, Any], Array | Rows]] = {
+_HANDLERS: dict[type[t.Node], Callable[[_Evaluation, Any], Array | LazyMatrix]] = {
     t.Name: _Evaluation._name,
     t.Number: _Evaluation._number,
     t.Identity: _Evaluation._identity,
-    t.Member: _Evaluation._member,
+    t.FamilyMember: _Evaluation._member,
     t.Negate: _Evaluation._negate,
     t.Transpose: _Evaluation._transpose,
     t.Add: _Evaluation._add,
@@ -264,11 +266,11 @@ _WAYS: dict[type[t.Node], Callable[[_Evaluation, Any], Array | Rows]] = {
     t.Divide: _Evaluation._divide,
     t.Power: _Evaluation._power,
     t.MatrixPower: _Evaluation._matrix_power,
-    t.Call: _Evaluation._call,
+    t.FunctionCall: _Evaluation._call,
     t.SizedCall: _Evaluation._sized_call,
     t.UnitVector: _Evaluation._unit_vector,
     t.Stack: _Evaluation._stack,
     t.Series: _Evaluation._series,
     t.Compare: _Evaluation._compare,
-    t.Both: _Evaluation._both,
+    t.And: _Evaluation._both,
 }

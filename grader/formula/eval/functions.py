@@ -14,13 +14,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.domain.shapes import NUMBER, Kind, Shape, column, matrix, of_axes
+from grader.domain.shapes import (
+    NUMBER,
+    Kind,
+    Shape,
+    make_column_shape,
+    make_matrix_shape,
+    make_shape,
+)
 
 Array = NDArray[Any]
 ShapeRule = Callable[[Sequence[Shape]], Shape]
 
 
-class ShapeRefused(Exception):
+class ShapeError(Exception):
     """A function cannot take these shapes; the message says what it takes."""
 
 
@@ -44,7 +51,7 @@ class Function:
     reuses: bool = False
 
 
-def last_axes(shape: Shape) -> tuple[int, ...]:
+def _list_trailing_axes(shape: Shape) -> tuple[int, ...]:
     """The axes of an array that belong to its shape, counted from the end."""
     return tuple(range(-len(shape.axes), 0))
 
@@ -61,7 +68,7 @@ def softmax(scores: Array, *, spare: bool = False) -> Array:
     return np.asarray(weights)
 
 
-def length(vectors: Array) -> Array:
+def _compute_norm(vectors: Array) -> Array:
     """Euclidean length over the last axis, safe from overflow and from underflow."""
     squares = np.einsum("...i,...i->...", vectors, vectors)
     if squares.size and squares.min() > 1e-200 and squares.max() < 1e300:
@@ -72,7 +79,7 @@ def length(vectors: Array) -> Array:
     return np.asarray(scale * np.sqrt(np.einsum("...i,...i->...", scaled, scaled)))
 
 
-def sigmoid(values: Array) -> Array:
+def _sigmoid(values: Array) -> Array:
     """The logistic function, without overflow at either end."""
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * values)))
 
@@ -92,14 +99,14 @@ def _number_of_one(shapes: Sequence[Shape]) -> Shape:
 
 def _vector(shapes: Sequence[Shape]) -> Shape:
     if shapes[0].kind not in (Kind.COLUMN, Kind.ROW):
-        raise ShapeRefused(f"takes a vector, but it is given {shapes[0].describe()}")
+        raise ShapeError(f"takes a vector, but it is given {shapes[0].describe()}")
     return shapes[0]
 
 
 def _two_alike(shapes: Sequence[Shape]) -> Shape:
     first, second = shapes
     if first != second:
-        raise ShapeRefused(
+        raise ShapeError(
             "takes two values of the same shape, "
             f"but it is given {first.describe()} and {second.describe()}"
         )
@@ -115,14 +122,14 @@ def _two_columns(shapes: Sequence[Shape]) -> Shape:
 def _outer(shapes: Sequence[Shape]) -> Shape:
     first, second = shapes
     if first.kind is not Kind.COLUMN or second.kind is not Kind.COLUMN:
-        raise ShapeRefused("takes two column vectors")
-    return matrix(first.rows, second.rows)
+        raise ShapeError("takes two column vectors")
+    return make_matrix_shape(first.rows, second.rows)
 
 
 def _square(shapes: Sequence[Shape]) -> Shape:
     shape = shapes[0]
     if shape.kind is not Kind.MATRIX or shape.rows != shape.columns:
-        raise ShapeRefused(f"takes a square matrix, but it is given {shape.describe()}")
+        raise ShapeError(f"takes a square matrix, but it is given {shape.describe()}")
     return shape
 
 
@@ -135,11 +142,11 @@ def _diagonal(shapes: Sequence[Shape]) -> Shape:
     shape = shapes[0]
     match shape.kind:
         case Kind.COLUMN | Kind.ROW:
-            return matrix(shape.size, shape.size)
+            return make_matrix_shape(shape.size, shape.size)
         case Kind.MATRIX:
-            return column(_square(shapes).rows)
+            return make_column_shape(_square(shapes).rows)
         case _:
-            raise ShapeRefused("takes a vector or a square matrix")
+            raise ShapeError("takes a vector or a square matrix")
 
 
 def _transposed(shapes: Sequence[Shape]) -> Shape:
@@ -148,14 +155,14 @@ def _transposed(shapes: Sequence[Shape]) -> Shape:
 
 def _least(shapes: Sequence[Shape]) -> Shape:
     if len(shapes) > 1 and any(shape != NUMBER for shape in shapes):
-        raise ShapeRefused("takes several numbers, or one vector or matrix")
+        raise ShapeError("takes several numbers, or one vector or matrix")
     return NUMBER
 
 
 def _extreme(reduce: Callable[..., Any], combine: Callable[..., Any]) -> Callable[..., Array]:
     def compute(*values: Array, shapes: Sequence[Shape]) -> Array:
         if len(values) == 1:
-            return np.asarray(reduce(values[0], axis=last_axes(shapes[0])))
+            return np.asarray(reduce(values[0], axis=_list_trailing_axes(shapes[0])))
         result = values[0]
         for value in values[1:]:
             result = combine(result, value)
@@ -170,8 +177,8 @@ def _diag(values: Array, *, shapes: Sequence[Shape]) -> Array:
     return values[..., None] * np.eye(shapes[0].size)
 
 
-def _norm(values: Array, *, shapes: Sequence[Shape]) -> Array:
-    return length(_flat(values, shapes[0]))
+def _flat_norm(values: Array, *, shapes: Sequence[Shape]) -> Array:
+    return _compute_norm(_flat(values, shapes[0]))
 
 
 def _distance(
@@ -179,7 +186,7 @@ def _distance(
 ) -> Array:
     holds_all = spare and first.shape == np.broadcast_shapes(first.shape, second.shape)
     difference = np.subtract(first, second, out=first if holds_all else None)
-    return length(_flat(difference, shapes[0]))
+    return _compute_norm(_flat(difference, shapes[0]))
 
 
 def inverse(matrices: Array) -> Array:
@@ -204,7 +211,7 @@ def _sized(fill: Callable[[tuple[int, ...]], Array]) -> Function:
     return Function(
         (1, 2),
         lambda shapes: shapes[0],
-        lambda *sizes: fill(of_axes(sizes).axes)[None, None],
+        lambda *sizes: fill(make_shape(sizes).axes)[None, None],
         sizes=True,
     )
 
@@ -218,7 +225,7 @@ _IDENTITY = Function((1, 1), lambda shapes: shapes[0], _identity, sizes=True)
 _DOT = Function((2, 2), _two_columns, lambda x, y, shapes: np.einsum("...i,...i->...", x, y))
 
 #: What everybody may use, students and authors.
-CORE: Mapping[str, Function] = MappingProxyType(
+CORE_FUNCTIONS: Mapping[str, Function] = MappingProxyType(
     {
         "exp": _elementwise(np.exp),
         "log": _LOGARITHM,
@@ -226,14 +233,14 @@ CORE: Mapping[str, Function] = MappingProxyType(
         "sqrt": _elementwise(np.sqrt),
         "abs": _elementwise(np.abs),
         "tanh": _elementwise(np.tanh),
-        "sigmoid": _elementwise(sigmoid),
+        "sigmoid": _elementwise(_sigmoid),
         "softmax": Function(
             (1, 1),
             _vector,
             lambda values, shapes, spare: softmax(values, spare=spare),
             reuses=True,
         ),
-        "norm": Function((1, 1), _number_of_one, _norm),
+        "norm": Function((1, 1), _number_of_one, _flat_norm),
         "dot": _DOT,
         "inner": _DOT,
         "outer": Function((2, 2), _outer, lambda x, y, shapes: x[..., :, None] * y[..., None, :]),
@@ -241,7 +248,7 @@ CORE: Mapping[str, Function] = MappingProxyType(
         "sum": Function(
             (1, 1),
             _number_of_one,
-            lambda values, shapes: np.asarray(values.sum(axis=last_axes(shapes[0]))),
+            lambda values, shapes: np.asarray(values.sum(axis=_list_trailing_axes(shapes[0]))),
         ),
         "min": Function((1, 8), _least, _extreme(np.min, np.minimum)),
         "max": Function((1, 8), _least, _extreme(np.max, np.maximum)),

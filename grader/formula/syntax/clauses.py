@@ -35,7 +35,7 @@ _LEFT_SIDE = re.compile(
     rf"(?:\^\s*+\{{?\s*+(?:\*|\\ast|\\star)\s*+\}}?|')?\s*+{_SIGN}"
 )
 _WORD = r"(?<![A-Za-z\\_])(?P<word>where|with|for|when|as|let|and)(?![A-Za-z_])"
-_CUT = re.compile(
+_SEPARATOR = re.compile(
     rf"(?P<open>[(\[{{⟨]|\\langle(?![A-Za-z]))|(?P<close>[)\]}}⟩]|\\rangle(?![A-Za-z]))"
     rf"|(?P<comma>[,;])|(?P<line>\n)|{_WORD}"
 )
@@ -48,7 +48,7 @@ _LARGE_SIGNS = frozenset({">>", "≫", r"\gg"})
 _LIMIT_SIGNS = frozenset({"→", "->", r"\to", r"\rightarrow", r"\longrightarrow"})
 _INFINITY = re.compile(r"\s*+\+?\s*+(?:\\infty|∞|inf|infinity|oo)\s*", re.IGNORECASE)
 _SMALL = re.compile(r"[01a-z]?")
-_SAID_LARGE = re.compile(r"(?<![A-Za-z])(?:large|big|huge|great|high|sufficiently|enough)")
+_WORDS_FOR_LARGE = re.compile(r"(?<![A-Za-z])(?:large|big|huge|great|high|sufficiently|enough)")
 _DECIMAL_COMMA = re.compile(r"[0-9][,;] ?[0-9]")
 
 
@@ -90,23 +90,23 @@ def split_clauses(text: str, *, named: str) -> Clauses:
         The name of what is asked for, empty where it has none. `q =` before the formula is
         dropped, as are `q_1 =` for `q1` and `c_2 ≈` for `c_2_plus_d`.
     """
-    text = _without_last_point(text)
+    text = _remove_final_point(text)
     bracketed = _BRACKETED.search(text)
     if bracketed:
         opening, closing = bracketed.start("open"), bracketed.start("close")
         text = f"{text[:opening]},{text[opening + 1 : closing]} {text[closing + 1 :]}"
     bodies: list[tuple[_Clause, str]] = []
     definitions: list[Definition] = []
-    for clause in _cut(text):
+    for clause in _split(text):
         read = _read_clause(text, clause, named)
         if isinstance(read, Definition):
             definitions.append(read)
         else:
             bodies.append((clause, read))
     if len(bodies) > 1:
-        raise _second_formula(text, bodies[1][0])
+        raise _make_second_formula_error(text, bodies[1][0])
     if not bodies:
-        raise _no_formula(definitions, named)
+        raise _make_missing_formula_error(definitions, named)
     if len(definitions) > MAX_DEFINITIONS:
         raise FormulaError(
             f"A formula may have {MAX_DEFINITIONS} constants of its own.",
@@ -119,11 +119,15 @@ def split_clauses(text: str, *, named: str) -> Clauses:
 def _read_clause(text: str, clause: _Clause, named: str) -> Definition | str:
     """A definition, or the text of a formula."""
     left = _LEFT_SIDE.match(text, clause.start, clause.end)
-    if left and named and _is_named(_plain(left["name"]), named, is_first=clause.start == 0):
-        return _behind(text, _end_of_left_side(left), clause.end)
+    if (
+        left
+        and named
+        and _is_named(_normalize_name(left["name"]), named, is_first=clause.start == 0)
+    ):
+        return _padded(text, _end_of_left_side(left), clause.end)
     match = _DEFINITION.match(text, clause.start, clause.end)
     if match is None or _is_comparison(match, clause):
-        return _behind(text, clause.start, clause.end)
+        return _padded(text, clause.start, clause.end)
     return _define(text, match, clause.end)
 
 
@@ -132,31 +136,31 @@ def _is_comparison(match: re.Match[str], clause: _Clause) -> bool:
     return match["sign"] == ">" and (clause.start == 0 or match.end() == clause.end)
 
 
-def _without_last_point(text: str) -> str:
+def _remove_final_point(text: str) -> str:
     written = text.rstrip()
     return written[:-1] + " " if written.endswith(".") else written
 
 
-def _behind(text: str, start: int, end: int) -> str:
+def _padded(text: str, start: int, end: int) -> str:
     return " " * start + text[start:end]
 
 
-def _cut(text: str) -> Iterator[_Clause]:
+def _split(text: str) -> Iterator[_Clause]:
     """The clauses of a text that hold anything; one that a word begins may not be empty."""
     start, word = 0, ""
-    for match in (*_cuts(text), None):
+    for match in (*_find_separators(text), None):
         end = match.start() if match else len(text)
         if text[start:end].strip():
             yield _Clause(start, end, word)
         elif word and match is None:
-            raise _without_constants(word, start - len(word), start)
+            raise _make_missing_constants_error(word, start - len(word), start)
         if match:
             start, word = match.end(), match["word"] or ""
 
 
-def _cuts(text: str) -> Iterator[re.Match[str]]:
+def _find_separators(text: str) -> Iterator[re.Match[str]]:
     opened: list[str] = []
-    for match in _CUT.finditer(text):
+    for match in _SEPARATOR.finditer(text):
         match match.lastgroup:
             case "open":
                 opened.append(match[0])
@@ -172,7 +176,7 @@ def _cuts(text: str) -> Iterator[re.Match[str]]:
                 yield match
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     """A name as the formula language knows it: without braces, Greek letters by their names."""
     if name[-1] in SUBSCRIPT_LETTERS:
         base = name.rstrip("".join(SUBSCRIPT_LETTERS))
@@ -209,8 +213,8 @@ def _end_of_left_side(left: re.Match[str]) -> int:
 
 
 def _define(text: str, match: re.Match[str], end: int) -> Definition:
-    name, start = _plain(match["name"]), match.start("name")
-    value = _behind(text, match.end(), end)
+    name, start = _normalize_name(match["name"]), match.start("name")
+    value = _padded(text, match.end(), end)
     if match["sign"] in _VALUE_SIGNS:
         return Definition(name, value, start, match.end())
     is_large = match["sign"] in _LARGE_SIGNS and _SMALL.fullmatch(value.strip())
@@ -226,7 +230,7 @@ def _define(text: str, match: re.Match[str], end: int) -> Definition:
     )
 
 
-def _without_constants(word: str, start: int, end: int, hint: str = "") -> FormulaError:
+def _make_missing_constants_error(word: str, start: int, end: int, hint: str = "") -> FormulaError:
     return FormulaError(
         f"After '{word}' stand your own constants.",
         column=start + 1,
@@ -236,15 +240,17 @@ def _without_constants(word: str, start: int, end: int, hint: str = "") -> Formu
     )
 
 
-def _second_formula(text: str, clause: _Clause) -> FormulaError:
+def _make_second_formula_error(text: str, clause: _Clause) -> FormulaError:
     said = text[clause.start : clause.end]
     hint = ""
-    if _SAID_LARGE.search(said):
+    if _WORDS_FOR_LARGE.search(said):
         hint = "Call it large with a sign, C >> 0, or give a value, C = 50."
     elif _DECIMAL_COMMA.match(text, clause.start - 2):
         hint = "Decimals have a point, thousands have no sign: 0.5, 10000."
     if clause.word not in ("", "and"):
-        return _without_constants(clause.word, clause.end - len(said.lstrip()), clause.end, hint)
+        return _make_missing_constants_error(
+            clause.word, clause.end - len(said.lstrip()), clause.end, hint
+        )
     sign = clause.word or text[clause.start - 1]
     return FormulaError(
         "Here begins a second formula." if sign == "\n" else f"{sign!r} cannot stand here.",
@@ -254,7 +260,7 @@ def _second_formula(text: str, clause: _Clause) -> FormulaError:
     )
 
 
-def _no_formula(definitions: list[Definition], named: str) -> FormulaError:
+def _make_missing_formula_error(definitions: list[Definition], named: str) -> FormulaError:
     if not definitions:
         return FormulaError("There is no formula here.", code="formula.empty")
     first = definitions[0]

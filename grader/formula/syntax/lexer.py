@@ -11,8 +11,7 @@ import unicodedata
 from lark import Token
 
 from grader.errors import FormulaError
-from grader.formula.syntax.brackets import Brackets
-from grader.formula.syntax.names import TRANSPOSED, Found, NameReader
+from grader.formula.syntax.names import TRANSPOSE_SUPERSCRIPT, NameMatch, NameReader
 from grader.formula.syntax.normalize import DIGIT_GAP
 from grader.formula.syntax.notation import (
     COMMAND_BARS,
@@ -24,9 +23,81 @@ from grader.formula.syntax.notation import (
     SUPERSCRIPT_DIGITS,
     SUPERSCRIPT_MINUS,
 )
-from grader.formula.syntax.sum_header import SIGN as SUM_SIGN
+from grader.formula.syntax.sum_header import SUM_SIGN as SUM_SIGN
 from grader.formula.syntax.sum_header import read_header
-from grader.formula.typed.scope import Scope
+from grader.formula.typed.scope import FormulaScope
+
+_CLOSING = {"RPAR": "LPAR", "RBRACE": "LBRACE", "RBRACK": "LBRACK", "RANGLE": "LANGLE",
+            "BAR_CLOSE": "BAR_OPEN"}  # fmt: skip
+_OPENING = frozenset(_CLOSING.values())
+# What can be a whole argument of \frac without braces, as in \frac12.
+_SINGLE = frozenset({"NUMBER", "NAME", "MEMBER"})
+
+
+class _BracketTracker:
+    """The open brackets, innermost last, and how many arguments a fraction still waits for."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._open: list[Token] = []
+        self._awaited: dict[int, int] = {}
+
+    def see(self, token: Token) -> None:
+        """Take note of the next token; refuses one that closes what is not open."""
+        if token.type in _OPENING:
+            self._open.append(token)
+            if len(self._open) > self.most:
+                raise _make_bracket_error(
+                    "The brackets are nested too deeply.", token, "formula.limit"
+                )
+        elif token.type in _CLOSING:
+            self._close(token)
+        elif token.type == "FRACTION":
+            self._awaited[len(self._open)] = 2
+        if token.type in _SINGLE or token.type == "RBRACE":
+            depth = len(self._open)
+            self._awaited[depth] = max(self._awaited.get(depth, 0) - 1, 0)
+
+    def _close(self, token: Token) -> None:
+        if not self._open:
+            raise _make_bracket_error(
+                f"This {_format_bracket(token)} closes nothing.", token, "formula.brackets"
+            )
+        opening = self._open[-1]
+        if opening.type != _CLOSING[token.type]:
+            raise _make_bracket_error(
+                f"This {_format_bracket(token)} does not close the {_format_bracket(opening)} "
+                f"of column {(opening.start_pos or 0) + 1}.",
+                token,
+                "formula.brackets",
+            )
+        self._open.pop()
+
+    def open_bar(self) -> str | None:
+        """The kind of the innermost bracket where it is a bar, None where it is none."""
+        return self._open[-1].value if self._open and self._open[-1].type == "BAR_OPEN" else None
+
+    def awaits_argument(self) -> bool:
+        """Whether what comes next is an argument of a fraction."""
+        return self._awaited.get(len(self._open), 0) > 0
+
+    def check_all_closed(self) -> None:
+        """Refuse the innermost bracket that is still open."""
+        if self._open:
+            opening = self._open[-1]
+            raise _make_bracket_error(
+                f"This {_format_bracket(opening)} is never closed.", opening, "formula.brackets"
+            )
+
+
+def _format_bracket(token: Token) -> str:
+    return {"bars": "'|'", "norm": "'‖'"}.get(token.value, repr(str(token)))
+
+
+def _make_bracket_error(message: str, token: Token, code: str) -> FormulaError:
+    start, end = token.start_pos or 0, token.end_pos or 0
+    return FormulaError(message, column=start + 1, length=end - start, code=code)
+
 
 MAX_TOKENS = 500
 MAX_NESTING = 40
@@ -51,7 +122,7 @@ _OPERAND_ENDS = frozenset(
 )
 
 
-def lex(text: str, scope: Scope) -> list[Token]:
+def read_tokens(text: str, scope: FormulaScope) -> list[Token]:
     """The tokens of a text that was cleaned, each with its place.
 
     Raises
@@ -65,13 +136,13 @@ def lex(text: str, scope: Scope) -> list[Token]:
 class _Lexer:
     """Reads one formula from left to right."""
 
-    def __init__(self, text: str, scope: Scope) -> None:
+    def __init__(self, text: str, scope: FormulaScope) -> None:
         self.text = text
         self.scope = scope
         self.position = 0
         self.found: list[Token] = []
         self.names = NameReader(text, scope)
-        self.brackets = Brackets(MAX_NESTING)
+        self.brackets = _BracketTracker(MAX_NESTING)
 
     def tokens(self) -> list[Token]:
         """All tokens of the text."""
@@ -100,7 +171,7 @@ class _Lexer:
             self._take_letters()
         elif character in GREEK:
             self._take_name(self.names.read_named(GREEK[character], start, start + 1))
-        elif match := TRANSPOSED.match(text, start) or _DOT_T.match(text, start):
+        elif match := TRANSPOSE_SUPERSCRIPT.match(text, start) or _DOT_T.match(text, start):
             self._add("TRANSPOSE", "^T", match.end())
         elif match := _BAR.match(text, start):
             self._take_bar(1 if match[0] == "|" else 2, "either", match.end())
@@ -118,7 +189,7 @@ class _Lexer:
         elif text.startswith("**", start):
             self._add("CARET", "^", start + 2)
         elif character == "√":
-            self._take_name(Found("FUNCTION", "sqrt", start + 1))
+            self._take_name(NameMatch("FUNCTION", "sqrt", start + 1))
         elif character in SIGNS:
             kind, sign = SIGNS[character]
             self._add(kind, sign, start + 1)
@@ -186,7 +257,7 @@ class _Lexer:
             return self._add("AND", "and", match.end())
         self._take_name(self.names.read_letters(self.position))
 
-    def _take_name(self, found: Found) -> None:
+    def _take_name(self, found: NameMatch) -> None:
         if found.kind != "FUNCTION":
             return self._add(found.kind, found.value, found.end)
         # The argument of a root ends with its brace, that of `\log{t}^2` does not.

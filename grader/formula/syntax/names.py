@@ -5,18 +5,23 @@ Only the scope tells `SS^T`, a product, from `beta`, a name, and `k_ak_b` from a
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grader.errors import FormulaError
-from grader.formula.syntax.normalize import closing_brace
-from grader.formula.syntax.notation import SUBSCRIPT_LETTERS, SUPERSCRIPT_DIGITS, SUPERSCRIPT_MINUS
-from grader.formula.syntax.suggestions import index_as_value, unknown_name, unknown_subscript
-from grader.formula.typed.scope import EULER, FAMOUS, IDENTITY, Scope
+from grader.formula.syntax.normalize import match_brace
+from grader.formula.syntax.notation import (
+    GREEK,
+    SUBSCRIPT_LETTERS,
+    SUPERSCRIPT_DIGITS,
+    SUPERSCRIPT_MINUS,
+)
+from grader.formula.typed.scope import EULER, IDENTITY, MATH_CONSTANTS, FormulaScope
 
 #: A superscript that is the transpose, in plain text and in LaTeX.
-TRANSPOSED = re.compile(
+TRANSPOSE_SUPERSCRIPT = re.compile(
     r"\^\s*(?:T|\\top(?![A-Za-z])|\\intercal(?![A-Za-z])|\\prime(?![A-Za-z])|⊤|ᵀ|'"
     r"|\{\s*(?:T|\\top|\\intercal|\\prime|⊤|ᵀ|')\s*\})"
 )
@@ -32,7 +37,7 @@ _UNDERSCORE = re.compile(r"\s*(_)\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Subscripted:
+class SubscriptedName:
     """The value of a MEMBER token: a family's name and the subscript as written."""
 
     name: str
@@ -40,11 +45,11 @@ class Subscripted:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NameMatch:
     """A name that was read: what kind of token it is, its value and where it ends."""
 
     kind: str
-    value: str | Subscripted
+    value: str | SubscriptedName
     end: int
 
 
@@ -61,12 +66,12 @@ class _Subscript:
 class NameReader:
     """Reads the names of one text; `bound` grows by the indices of the sums met so far."""
 
-    def __init__(self, text: str, scope: Scope) -> None:
+    def __init__(self, text: str, scope: FormulaScope) -> None:
         self.text = text
         self.scope = scope
         self.bound: set[str] = set()
 
-    def read_letters(self, start: int) -> Found:
+    def read_letters(self, start: int) -> NameMatch:
         """Read letters: a known name, a name with a subscript, or known names side by side."""
         match = _RUN.match(self.text, start)
         assert match is not None, "the caller saw a letter"
@@ -81,11 +86,11 @@ class NameReader:
         first = self._first_name(head[0], start)
         if first is None:
             if name in self.bound:
-                raise index_as_value(name, start=start)
+                raise _make_index_error(name, start=start)
             raise self._unknown(name, start, start + len(run))
         return self.read_named(first, start, start + len(first))
 
-    def read_named(self, name: str, start: int, end: int) -> Found:
+    def read_named(self, name: str, start: int, end: int) -> NameMatch:
         """Read what follows a name: perhaps a subscript, which makes it a member or a longer name.
 
         Parameters
@@ -106,34 +111,34 @@ class NameReader:
                 else "",
                 code="formula.syntax",
             )
-        for label in _beginnings(subscript):
+        for label in _list_prefixes(subscript):
             cut = subscript.end - (len(subscript.label) - len(label))
             if self.scope.is_value(f"{name}_{label}"):
-                return Found("NAME", f"{name}_{label}", cut)
+                return NameMatch("NAME", f"{name}_{label}", cut)
             if (fitting := self._fitting(name, label)) is not None:
-                return Found("MEMBER", Subscripted(name, fitting), cut)
+                return NameMatch("MEMBER", SubscriptedName(name, fitting), cut)
         if name in self.scope.families:
-            raise unknown_subscript(
+            raise _make_unknown_subscript_error(
                 name, subscript.label, start=start, end=subscript.end, scope=self.scope
             )
         raise self._unknown(f"{name}_{subscript.label}", start, subscript.end)
 
-    def _without_subscript(self, name: str, start: int, end: int) -> Found:
+    def _without_subscript(self, name: str, start: int, end: int) -> NameMatch:
         if name in self.scope.functions:
-            return Found("FUNCTION", name, end)
+            return NameMatch("FUNCTION", name, end)
         if self._is_name(name, end) or name in self.scope.indices:
-            return Found("NAME", name, end)
+            return NameMatch("NAME", name, end)
         raise self._unknown(name, start, end)
 
     def _is_name(self, name: str, end: int) -> bool:
         """Whether a name may stand by itself, or before its subscript."""
         if self.scope.is_value(name) or name in self.scope.families or name == IDENTITY:
             return True
-        return name in FAMOUS and (name != EULER or self._is_raised(end))
+        return name in MATH_CONSTANTS and (name != EULER or self._is_raised(end))
 
     def _is_raised(self, end: int) -> bool:
         power = _POWER.match(self.text, end)
-        return power is not None and not TRANSPOSED.match(self.text, power.start(1))
+        return power is not None and not TRANSPOSE_SUPERSCRIPT.match(self.text, power.start(1))
 
     def _first_name(self, head: str, start: int) -> str | None:
         """The longest name that letters begin with, such that the rest consists of names, too."""
@@ -158,7 +163,7 @@ class NameReader:
             return True
         subscript = self._subscript(end)
         return subscript is not None and any(
-            self.scope.is_value(f"{name}_{label}") for label in _beginnings(subscript)
+            self.scope.is_value(f"{name}_{label}") for label in _list_prefixes(subscript)
         )
 
     def _subscript(self, end: int) -> _Subscript | None:
@@ -174,7 +179,7 @@ class NameReader:
             return None
         start = sign.start(1)
         if self.text[sign.end() : sign.end() + 1] == "{":
-            stop = closing_brace(self.text, sign.end())
+            stop = match_brace(self.text, sign.end())
             label = "".join(self.text[sign.end() + 1 : stop].replace("\\_", "_").split())
             return _Subscript(label, start, stop + 1, is_whole=True)
         match = _LABEL.match(self.text, sign.end())
@@ -198,10 +203,12 @@ class NameReader:
         return label if is_number or label in self.scope.constants else None
 
     def _unknown(self, name: str, start: int, end: int) -> FormulaError:
-        return unknown_name(name, text=self.text, start=start, length=end - start, scope=self.scope)
+        return _make_unknown_name_error(
+            name, text=self.text, start=start, length=end - start, scope=self.scope
+        )
 
 
-def _beginnings(subscript: _Subscript) -> Iterator[str]:
+def _list_prefixes(subscript: _Subscript) -> Iterator[str]:
     """The subscript, then its beginnings where letters follow: in `k_ak_b` it is the `a`."""
     label = subscript.label
     yield label
@@ -209,3 +216,68 @@ def _beginnings(subscript: _Subscript) -> Iterator[str]:
         for size in range(len(label) - 1, 0, -1):
             if label[size].isalpha():
                 yield label[:size]
+
+
+_MAX_NAMES_LISTED = 24
+_CONSTANT_NAME = re.compile(r"(?:[A-Za-z]|[A-Z]\w?|" + "|".join(GREEK.values()) + r")(?:_?\w)?")
+
+
+def _make_unknown_name_error(
+    name: str, *, text: str, start: int, length: int, scope: FormulaScope
+) -> FormulaError:
+    """The error for a name that stands for nothing here."""
+    known = sorted({*scope.names(), *scope.members(), IDENTITY})
+    return FormulaError(
+        f"{name[:40]} is not known here. Known: {', '.join(known[:_MAX_NAMES_LISTED])}.",
+        column=start + 1,
+        length=length,
+        code="formula.unknown",
+        hint=_describe_likely_name(name[:40], text[:start].rstrip(), known, scope),
+    )
+
+
+def _describe_likely_name(name: str, before: str, known: list[str], scope: FormulaScope) -> str:
+    if before.endswith("^"):
+        return "The transpose is written ^T."
+    if name == "e":
+        return "Euler's number is written exp(1), and its powers e^x."
+    hints = []
+    close = _find_closest(name, [*known, *scope.functions])
+    if close:
+        hints.append(f"Did you mean {close}?")
+    if _CONSTANT_NAME.fullmatch(name):
+        hints.append(f"If it is a constant of yours, say its value: … where {name} = 50.")
+    return " ".join(hints)
+
+
+def _find_closest(name: str, known: list[str]) -> str | None:
+    same = [each for each in known if each.casefold() == name.casefold()]
+    return next(iter(same or difflib.get_close_matches(name, known, n=1, cutoff=0.7)), None)
+
+
+def _make_unknown_subscript_error(
+    name: str, label: str, *, start: int, end: int, scope: FormulaScope
+) -> FormulaError:
+    """The error for a subscript that a family does not have."""
+    family = scope.families[name]
+    known = [f"{name}_{each}" for each in family.labels]
+    if family.numbered:
+        known.append(f"{name}_1 … {name}_{family.count}")
+    return FormulaError(
+        f"{name}_{label[:20]} is not known here.",
+        column=start + 1,
+        length=end - start,
+        code="formula.unknown",
+        hint=f"Known: {', '.join(known)}." if known else "",
+    )
+
+
+def _make_index_error(name: str, *, start: int) -> FormulaError:
+    """The error for an index that stands where a value should."""
+    return FormulaError(
+        f"{name} is an index.",
+        column=start + 1,
+        length=len(name),
+        code="formula.subscript",
+        hint="It stands in subscripts only.",
+    )

@@ -12,7 +12,7 @@ import unicodedata
 from grader.errors import FormulaError
 
 # Commands and signs that only change how a formula looks, and what they take.
-_LOOKS = re.compile(
+_FORMATTING = re.compile(
     r"\\(?:left|right)\."
     r"|\\(?:left|right|middle|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits"
     r"|quad|qquad|enspace|thinspace|nonumber|notag|rm|bf|it|sf|bfseries|itshape)(?![A-Za-z])"
@@ -42,7 +42,7 @@ _GROUPING = re.compile(r"\{,\}|\\[,;]")
 DIGIT_GAP = "_"
 
 
-def clean(text: str) -> str:
+def normalize_text(text: str) -> str:
     """Replace what only concerns looks by spaces, character for character.
 
     Line breaks, also those of LaTeX, become newlines.
@@ -53,13 +53,13 @@ def clean(text: str) -> str:
         At an invisible or direction-changing character, which would let a formula show one thing
         to a person and another to the grader, and at a brace that is never closed.
     """
-    plain = text if text.isascii() else "".join(map(_level, text))
+    plain = text if text.isascii() else "".join(map(_to_plain_character, text))
     if not plain.isprintable():
         _refuse_invisible(text)
         plain = "".join("\n" if each == "\n" else " " if each.isspace() else each for each in plain)
     if "\\" in plain or "{" in plain:
         return _without_commands(plain)
-    return _LOOKS.sub(_blank, plain)
+    return _FORMATTING.sub(_blank, plain)
 
 
 def _without_commands(text: str) -> str:
@@ -68,7 +68,7 @@ def _without_commands(text: str) -> str:
         text = text.replace("&", " ")
     text = _LINE_BREAK.sub(lambda match: "\n" + " " * (len(match[0]) - 1), text)
     text = _ELL.sub("l   ", text)
-    text = _unwrap(_LOOKS.sub(_blank, text))
+    text = _unwrap(_FORMATTING.sub(_blank, text))
     return _BRACED_NAME.sub(lambda match: f" {match[2]} ", text)
 
 
@@ -80,7 +80,7 @@ def _gap(match: re.Match[str]) -> str:
     return DIGIT_GAP * len(match[0])
 
 
-def _level(character: str) -> str:
+def _to_plain_character(character: str) -> str:
     """What a wide form or a mathematical letter stands for; a bold 1 is no number."""
     if character.isascii():
         return character
@@ -106,14 +106,14 @@ def _unwrap(text: str) -> str:
     matches = list(_WRAPPER.finditer(text))
     if not matches:
         return text
-    closing = _matching_braces(text)
+    closing = _match_all_braces(text)
     characters = list(text)
     for match in matches:
         _refuse_bold_number(match, text)
         if match[2]:
             opening = match.end() - 1
             if opening not in closing:
-                raise never_closed(opening)
+                raise _make_unclosed_error(opening)
             characters[closing[opening]] = " "
         characters[match.start() : match.end()] = " " * len(match[0])
     return "".join(characters)
@@ -132,7 +132,7 @@ def _refuse_bold_number(match: re.Match[str], text: str) -> None:
         )
 
 
-def _matching_braces(text: str) -> dict[int, int]:
+def _match_all_braces(text: str) -> dict[int, int]:
     r"""For every brace that opens, the position of the one that closes it; `\{` does not count."""
     closing = {}
     waiting = []
@@ -149,7 +149,7 @@ def _matching_braces(text: str) -> dict[int, int]:
     return closing
 
 
-def closing_brace(text: str, opening: int) -> int:
+def match_brace(text: str, opening: int) -> int:
     r"""The position of the brace that closes the one at `opening`; `\{` and `\}` do not count."""
     depth = 0
     position = opening
@@ -162,9 +162,9 @@ def closing_brace(text: str, opening: int) -> int:
         if depth == 0:
             return position
         position += 1
-    raise never_closed(opening)
+    raise _make_unclosed_error(opening)
 
 
-def never_closed(opening: int) -> FormulaError:
+def _make_unclosed_error(opening: int) -> FormulaError:
     """The error for a brace without its other half."""
     return FormulaError("This '{' is never closed.", column=opening + 1, code="formula.brackets")

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from grader.domain.shapes import CONDITION, NUMBER, Kind, column, matrix
-from grader.formula.errors import fault
-from grader.formula.eval.functions import Function, ShapeRefused
+from grader.domain.shapes import CONDITION, NUMBER, Kind, make_column_shape, make_matrix_shape
+from grader.formula.errors import make_error
+from grader.formula.eval.functions import Function, ShapeError
 from grader.formula.typed import tree as t
-from grader.formula.typed.scope import Scope
+from grader.formula.typed.scope import FormulaScope
 
 #: The largest size that may be written, as in `zeros(1024)`.
-MOST_SIZE = 1024
+MAX_SIZE = 1024
 
 _IDENTITIES = ("identity", "eye")
 
 
-def call(name: str, function: Function, arguments: list[t.Node], span: t.Span) -> t.Node:
+def build_call(name: str, function: Function, arguments: list[t.Node], span: t.Span) -> t.Node:
     """A function applied to values."""
     least, most = function.arguments
     if function.sizes or function.index or not least <= len(arguments) <= most:
         wanted = str(least) if least == most else f"{least} to {most}"
-        raise fault(
+        raise make_error(
             f"{name} takes {wanted} argument{'s' * (most > 1)} in brackets; "
             f"it is given {len(arguments)}.",
             span,
@@ -27,12 +27,12 @@ def call(name: str, function: Function, arguments: list[t.Node], span: t.Span) -
         )
     shapes = tuple(argument.shape for argument in arguments)
     if CONDITION in shapes and not function.over_key_sets:
-        raise fault(f"{name} takes values, but it is given a comparison.", span)
+        raise make_error(f"{name} takes values, but it is given a comparison.", span)
     try:
         shape = function.shape(shapes)
-    except ShapeRefused as refused:
-        raise fault(f"{name} {refused}.", span) from None
-    return t.Call(
+    except ShapeError as refused:
+        raise make_error(f"{name} {refused}.", span) from None
+    return t.FunctionCall(
         shape=shape,
         span=span,
         name=name,
@@ -42,43 +42,43 @@ def call(name: str, function: Function, arguments: list[t.Node], span: t.Span) -
     )
 
 
-def call_with_sizes(name: str, function: Function, sizes: list[t.Node], span: t.Span) -> t.Node:
+def build_sized_call(name: str, function: Function, sizes: list[t.Node], span: t.Span) -> t.Node:
     """A function of sizes that are known beforehand, such as `zeros(n, d)`."""
-    whole = [t.whole_number(size) for size in sizes]
-    known = tuple(size for size in whole if size is not None and 1 <= size <= MOST_SIZE)
+    whole = [t.find_whole_number(size) for size in sizes]
+    known = tuple(size for size in whole if size is not None and 1 <= size <= MAX_SIZE)
     least, most = function.arguments
     if len(known) != len(whole) or not least <= len(known) <= most:
-        raise fault(
+        raise make_error(
             f"{name} takes sizes: whole numbers such as 3 or n.", span, code="formula.arguments"
         )
     if name in _IDENTITIES:
-        return t.Identity(shape=matrix(known[0], known[0]), span=span)
-    shape = column(known[0]) if len(known) == 1 else matrix(*known)
+        return t.Identity(shape=make_matrix_shape(known[0], known[0]), span=span)
+    shape = make_column_shape(known[0]) if len(known) == 1 else make_matrix_shape(*known)
     return t.SizedCall(shape=shape, span=span, name=name, function=function, sizes=known)
 
 
-def identity(label: str, scope: Scope, span: t.Span) -> t.Node:
+def build_identity(label: str, scope: FormulaScope, span: t.Span) -> t.Node:
     """The identity matrix with the size that a subscript names, or `d` without one."""
     size = scope.constants.get(label, 0) if not label.isdecimal() else float(label)
-    if not 1 <= size <= MOST_SIZE or size != int(size):
-        raise fault(
-            f"The identity cannot have this size; it goes from 1 to {MOST_SIZE}.",
+    if not 1 <= size <= MAX_SIZE or size != int(size):
+        raise make_error(
+            f"The identity cannot have this size; it goes from 1 to {MAX_SIZE}.",
             span,
             hint="Say it as a subscript: I_3.",
             code="formula.subscript",
         )
-    return t.Identity(shape=matrix(int(size), int(size)), span=span)
+    return t.Identity(shape=make_matrix_shape(int(size), int(size)), span=span)
 
 
-def unit_vector(label: str, scope: Scope, span: t.Span) -> t.Node:
+def build_unit_vector(label: str, scope: FormulaScope, span: t.Span) -> t.Node:
     """The vector that is 1 at a drawn index; `n` says how long it is."""
     if label not in scope.indices or "n" not in scope.constants:
-        raise fault("unit takes one index.", span, code="formula.arguments")
-    return t.UnitVector(shape=column(int(scope.constants["n"])), span=span, index=label)
+        raise make_error("unit takes one index.", span, code="formula.arguments")
+    return t.UnitVector(shape=make_column_shape(int(scope.constants["n"])), span=span, index=label)
 
 
-def between_bars(
-    operand: t.Node, *, is_single: bool, which: str, scope: Scope, span: t.Span
+def build_bars(
+    operand: t.Node, *, is_single: bool, which: str, scope: FormulaScope, span: t.Span
 ) -> t.Node:
     """What bars mean: the absolute value of a number, the length of a vector.
 
@@ -90,7 +90,7 @@ def between_bars(
         The subscript behind the bars, which may name the norm; empty where there is none.
     """
     if is_single and operand.shape.kind is Kind.MATRIX:
-        raise fault(
+        raise make_error(
             "Single bars around a matrix could be its determinant.",
             span,
             hint="For the Frobenius norm write norm(…).",
@@ -98,11 +98,11 @@ def between_bars(
         )
     named = {Kind.COLUMN: "2", Kind.ROW: "2", Kind.MATRIX: "F"}.get(operand.shape.kind, "")
     if which not in ("", named):
-        raise fault(
+        raise make_error(
             f"The norm with the subscript {which} is not known here.",
             span,
             hint="Vectors have the Euclidean norm, matrices the Frobenius norm.",
             code="formula.syntax",
         )
     name = "abs" if operand.shape == NUMBER else "norm"
-    return call(name, scope.functions[name], [operand], span)
+    return build_call(name, scope.functions[name], [operand], span)

@@ -15,28 +15,28 @@ from typing import Any
 from lark import Token, Tree
 
 from grader.domain.shapes import CONDITION, NUMBER
-from grader.formula.errors import fault
-from grader.formula.syntax.names import Subscripted
-from grader.formula.text.render import shorten
+from grader.formula.errors import make_error
+from grader.formula.syntax.names import SubscriptedName
+from grader.formula.text.render import to_short_text
 from grader.formula.typed import calls, operators
 from grader.formula.typed import tree as t
-from grader.formula.typed.scope import FAMOUS, IDENTITY, Scope
-from grader.formula.typed.sums import make_series, position_of
+from grader.formula.typed.scope import IDENTITY, MATH_CONSTANTS, FormulaScope
+from grader.formula.typed.sums import build_series, read_position
 
 _TRANSPOSE_LETTER = "T"
 # Rules of the grammar that show by themselves where they end.
 _ENCLOSED = frozenset({"group", "stack", "bars", "angle", "call", "fraction"})
 
 
-def assign_shapes(parsed: Tree[Token], scope: Scope) -> t.Node:
+def build_typed_tree(parsed: Tree[Token], scope: FormulaScope) -> t.Node:
     """Turn a parse tree into a typed tree."""
-    return _Typist(scope).node(parsed)
+    return _Checker(scope).node(parsed)
 
 
-class _Typist:
+class _Checker:
     """Builds typed nodes, one method for each rule of the grammar."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: FormulaScope) -> None:
         self.scope = scope
         self.bound: set[str] = set()
 
@@ -50,7 +50,7 @@ class _Typist:
         rule: Callable[..., t.Node] = getattr(self, f"_{parsed.data}")
         node = rule(*parsed.children)
         if node.shape == CONDITION:
-            raise fault("A comparison is no value.", node.span)
+            raise make_error("A comparison is no value.", node.span)
         return node
 
     # Leaves
@@ -58,7 +58,9 @@ class _Typist:
     def _number(self, token: Token) -> t.Node:
         value = float(token)
         if not math.isfinite(value):
-            raise fault(f"{token[:20]} is too large a number.", _span(token), code="formula.limit")
+            raise make_error(
+                f"{token[:20]} is too large a number.", _span(token), code="formula.limit"
+            )
         return t.Number(shape=NUMBER, span=_span(token), value=value, text=str(token))
 
     def _name(self, token: Token) -> t.Node:
@@ -70,17 +72,17 @@ class _Typist:
             return t.Number(shape=NUMBER, span=span, value=value, text=name)
         if name in scope.families:
             example = next(iter(scope.families[name].labels), "1")
-            raise fault(
+            raise make_error(
                 f"{name} needs a subscript.",
                 span,
                 code="formula.subscript",
                 hint=f"Write {name}_{example}.",
             )
         if name == IDENTITY:
-            return calls.identity("d", scope, span)
-        if name in FAMOUS and name not in scope.indices:
-            return t.Number(shape=NUMBER, span=span, value=FAMOUS[name], text=name)
-        raise fault(
+            return calls.build_identity("d", scope, span)
+        if name in MATH_CONSTANTS and name not in scope.indices:
+            return t.Number(shape=NUMBER, span=span, value=MATH_CONSTANTS[name], text=name)
+        raise make_error(
             f"{name} is an index.",
             span,
             code="formula.subscript",
@@ -88,24 +90,24 @@ class _Typist:
         )
 
     def _member(self, token: Token) -> t.Node:
-        subscripted: Subscripted = token.value
+        subscripted: SubscriptedName = token.value
         name, label, span = subscripted.name, subscripted.label, _span(token)
         family = self.scope.families.get(name)
         if family is None:
-            return calls.identity(label, self.scope, span)
-        return t.Member(
+            return calls.build_identity(label, self.scope, span)
+        return t.FamilyMember(
             shape=family.member_shape,
             span=span,
             name=name,
             label=label,
             family=family,
-            position=position_of(label, family, self.bound, span),
+            position=read_position(label, family, self.bound, span),
         )
 
     # Operations
 
     def _group(self, opening: Token, inner: Any, closing: Token) -> t.Node:
-        span = t.join(_span(opening), _span(closing))
+        span = t.join_spans(_span(opening), _span(closing))
         return replace(self.node(inner), span=span)
 
     def _same(self, sign: Token, operand: Any) -> t.Node:
@@ -113,62 +115,62 @@ class _Typist:
 
     def _negate(self, sign: Token, operand: Any) -> t.Node:
         node = self.value(operand)
-        return operators.negate(node, t.join(_span(sign), node.span))
+        return operators.build_negation(node, t.join_spans(_span(sign), node.span))
 
     def _add(self, left: Any, sign: Token, right: Any) -> t.Node:
-        return operators.add(self.value(left), self.value(right), sign=1)
+        return operators.build_sum(self.value(left), self.value(right), sign=1)
 
     def _subtract(self, left: Any, sign: Token, right: Any) -> t.Node:
-        return operators.add(self.value(left), self.value(right), sign=-1)
+        return operators.build_sum(self.value(left), self.value(right), sign=-1)
 
     def _times(self, left: Any, sign: Token, right: Any) -> t.Node:
         first, second = self.value(left), self.value(right)
         match str(sign):
             case "·":
-                return operators.dot_or_product(first, second)
+                return operators.build_dot_or_product(first, second)
             case "⊗":
-                return operators.tensor_product(first, second)
+                return operators.build_tensor_product(first, second)
             case _:
-                return operators.multiply(first, second)
+                return operators.build_product(first, second)
 
     def _juxtapose(self, left: Any, right: Any) -> t.Node:
         first, second = self.value(left), self.value(right)
         if second.shape == NUMBER and (name := _function_without_brackets(left)):
-            raise fault(
+            raise make_error(
                 f"It cannot be told where {name} ends.",
-                t.join(first.span, second.span),
-                hint=f"Put what belongs to it in brackets: {name}(…) {shorten(second)}.",
+                t.join_spans(first.span, second.span),
+                hint=f"Put what belongs to it in brackets: {name}(…) {to_short_text(second)}.",
                 code="formula.syntax",
             )
-        return operators.multiply(first, second)
+        return operators.build_product(first, second)
 
     def _divide(self, left: Any, sign: Token, right: Any) -> t.Node:
-        return operators.divide(self.value(left), self.value(right))
+        return operators.build_quotient(self.value(left), self.value(right))
 
     def _fraction(self, command: Token, left: Any, right: Any) -> t.Node:
-        node = operators.divide(self.value(left), self.value(right))
-        return replace(node, span=t.join(_span(command), node.span))
+        node = operators.build_quotient(self.value(left), self.value(right))
+        return replace(node, span=t.join_spans(_span(command), node.span))
 
     def _raise(self, base: Any, sign: Token, exponent: Any) -> t.Node:
-        return operators.raise_to(self.value(base), self.value(exponent))
+        return operators.build_power(self.value(base), self.value(exponent))
 
     def _transpose(self, operand: Any, sign: Token) -> t.Node:
         node = self.value(operand)
         if node.shape == NUMBER and self._is_number(_TRANSPOSE_LETTER):
-            raise fault(
+            raise make_error(
                 "^T is the transpose, which says nothing of a number.",
                 _span(sign),
                 hint="For a power write ^(T), or choose another letter.",
                 code="formula.syntax",
             )
-        return operators.transpose(node, t.join(node.span, _span(sign)))
+        return operators.build_transpose(node, t.join_spans(node.span, _span(sign)))
 
     def _is_number(self, name: str) -> bool:
         return name in self.scope.constants or self.scope.shapes.get(name) == NUMBER
 
     def _bars(self, opening: Token, inner: Any, closing: Token) -> t.Node:
-        span = t.join(_span(opening), _span(closing))
-        return calls.between_bars(
+        span = t.join_spans(_span(opening), _span(closing))
+        return calls.build_bars(
             self.value(inner),
             is_single=opening == "bars",
             which=str(closing),
@@ -177,30 +179,30 @@ class _Typist:
         )
 
     def _angle(self, opening: Token, left: Any, comma: Token, right: Any, closing: Token) -> t.Node:
-        span = t.join(_span(opening), _span(closing))
+        span = t.join_spans(_span(opening), _span(closing))
         function = self.scope.functions["dot"]
-        return calls.call("dot", function, [self.value(left), self.value(right)], span)
+        return calls.build_call("dot", function, [self.value(left), self.value(right)], span)
 
     def _stack(self, opening: Token, arguments: Any, closing: Token) -> t.Node:
         items = [self.value(child) for child in _trees(arguments)]
-        return operators.stack(items, t.join(_span(opening), _span(closing)))
+        return operators.build_stack(items, t.join_spans(_span(opening), _span(closing)))
 
     # Functions
 
     def _apply(self, name: Token, argument: Any) -> t.Node:
         node = self.value(argument)
-        span = t.join(_span(name), node.span)
-        return calls.call(str(name), self.scope.functions[name], [node], span)
+        span = t.join_spans(_span(name), node.span)
+        return calls.build_call(str(name), self.scope.functions[name], [node], span)
 
     def _call(self, name: Token, opening: Token, arguments: Any, closing: Token) -> t.Node:
-        span = t.join(_span(name), _span(closing))
+        span = t.join_spans(_span(name), _span(closing))
         function = self.scope.functions[name]
         if function.index:
-            return calls.unit_vector(_only_name(arguments), self.scope, span)
+            return calls.build_unit_vector(_only_name(arguments), self.scope, span)
         nodes = [self.node(child) for child in _trees(arguments)]
         if function.sizes:
-            return calls.call_with_sizes(str(name), function, nodes, span)
-        return calls.call(str(name), function, nodes, span)
+            return calls.build_sized_call(str(name), function, nodes, span)
+        return calls.build_call(str(name), function, nodes, span)
 
     # Sums over an index
 
@@ -208,19 +210,19 @@ class _Typist:
         header, span = sign.value, _span(sign)
         with self._binding(header.bound, span):
             node = self.value(body)
-        return make_series(header, span, node, scope=self.scope, outer=self.bound)
+        return build_series(header, span, node, scope=self.scope, outer=self.bound)
 
     def _times_series(self, left: Any, *rest: Any) -> t.Node:
         *_, sign, body = rest
-        return operators.multiply(self.value(left), self._series(sign, body))
+        return operators.build_product(self.value(left), self._series(sign, body))
 
     def _divide_series(self, left: Any, division: Token, sign: Token, body: Any) -> t.Node:
-        return operators.divide(self.value(left), self._series(sign, body))
+        return operators.build_quotient(self.value(left), self._series(sign, body))
 
     @contextmanager
     def _binding(self, name: str, span: t.Span) -> Iterator[None]:
         if name in self.bound:
-            raise fault(f"The index {name} is bound twice.", span, code="formula.sum")
+            raise make_error(f"The index {name} is bound twice.", span, code="formula.sum")
         self.bound.add(name)
         try:
             yield
@@ -231,19 +233,19 @@ class _Typist:
 
     def _compare(self, left: Any, sign: Token, right: Any) -> t.Node:
         first, second = self.value(left), self.value(right)
-        span = t.join(first.span, second.span)
+        span = t.join_spans(first.span, second.span)
         if not self.scope.allows_conditions:
-            raise fault("Comparisons are not part of an answer.", span, code="formula.syntax")
+            raise make_error("Comparisons are not part of an answer.", span, code="formula.syntax")
         if first.shape != NUMBER or second.shape != NUMBER:
-            raise fault("Only numbers can be compared.", span)
+            raise make_error("Only numbers can be compared.", span)
         return t.Compare(shape=CONDITION, span=span, operator=str(sign), left=first, right=second)
 
     def _both(self, left: Any, sign: Token, right: Any) -> t.Node:
         first, second = self.node(left), self.node(right)
-        span = t.join(first.span, second.span)
+        span = t.join_spans(first.span, second.span)
         if first.shape != CONDITION or second.shape != CONDITION:
-            raise fault("'and' joins two comparisons.", span)
-        return t.Both(shape=CONDITION, span=span, left=first, right=second)
+            raise make_error("'and' joins two comparisons.", span)
+        return t.And(shape=CONDITION, span=span, left=first, right=second)
 
 
 def _function_without_brackets(parsed: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lark import Token, Tree
 
 from grader.errors import FormulaError
-from grader.formula.errors import fault
+from grader.formula.errors import make_error
 from grader.formula.typed import tree as t
 
 #: How many operations may stand inside each other; `a + b + c` is two deep.
@@ -14,7 +14,7 @@ MAX_DEPTH = 100
 MAX_ELEMENTS = 65_536
 #: How many additions and multiplications a formula may take, and what a step costs beside them.
 MAX_WORK = 50_000_000
-WORK_OF_A_STEP = 2_000
+WORK_PER_STEP = 2_000
 
 
 def check_depth(parsed: Tree[Token]) -> None:
@@ -45,28 +45,30 @@ def check_work(tree: t.Node, most: int = MAX_WORK) -> None:
     while waiting:
         node, repeats = waiting.pop()
         if node.shape.size > MAX_ELEMENTS:
-            raise fault(
+            raise make_error(
                 f"This would be {node.shape.describe()}; that is too large.",
                 node.span,
                 code="formula.limit",
             )
-        work += repeats * (WORK_OF_A_STEP + _work(node))
+        work += repeats * (WORK_PER_STEP + _estimate_work(node))
         if work > most:
-            raise fault("This formula takes too long to compute.", node.span, code="formula.limit")
+            raise make_error(
+                "This formula takes too long to compute.", node.span, code="formula.limit"
+            )
         if isinstance(node, t.Series):
             repeats *= node.last - node.first + 1
         waiting.extend((child, repeats) for child in node.children())
 
 
-def _work(node: t.Node) -> int:
+def _estimate_work(node: t.Node) -> int:
     """About how many additions and multiplications the node itself takes."""
     rows, columns = node.shape.rows, node.shape.columns
     match node:
         case t.Multiply(left=left, product=t.Product.MATRIX_MATRIX):
             return rows * columns * left.shape.columns
-        case t.MatrixPower() | t.Call(name="inv"):
+        case t.MatrixPower() | t.FunctionCall(name="inv"):
             return 4 * rows**3
-        case t.Call(shapes=shapes):
+        case t.FunctionCall(shapes=shapes):
             return max(shape.size * max(shape.rows, shape.columns) for shape in shapes)
         case _:
             return max((child.shape.size for child in node.children()), default=rows * columns)

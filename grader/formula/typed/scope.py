@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from grader.domain.shapes import Kind, Shape, column
-from grader.formula.eval.functions import CORE, Function
+from grader.domain.shapes import Kind, Shape, make_column_shape
+from grader.formula.eval.functions import CORE_FUNCTIONS, Function
 
 #: The identity matrix, unless the question uses the letter otherwise.
 IDENTITY = "I"
@@ -16,7 +16,7 @@ IDENTITY = "I"
 #: Numbers that everybody knows, for questions that do not use the letter otherwise. `e` is one
 #: only where it is raised to a power: `e^x`.
 EULER = "e"
-FAMOUS: Mapping[str, float] = MappingProxyType({"pi": math.pi, EULER: math.e})
+MATH_CONSTANTS: Mapping[str, float] = MappingProxyType({"pi": math.pi, EULER: math.e})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class Family:
     @property
     def member_shape(self) -> Shape:
         """The shape of one member: a column, also where the members are rows of a matrix."""
-        return column(self.length)
+        return make_column_shape(self.length)
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class FormulaScope:
     """All names a formula may use.
 
     ``constants`` are numbers known without drawing anything (``n``, ``d``), and may give sizes;
@@ -63,10 +63,10 @@ class Scope:
     constants: Mapping[str, float] = field(default_factory=dict)
     families: Mapping[str, Family] = field(default_factory=dict)
     indices: frozenset[str] = frozenset()
-    functions: Mapping[str, Function] = field(default_factory=lambda: CORE)
+    functions: Mapping[str, Function] = field(default_factory=lambda: CORE_FUNCTIONS)
     allows_conditions: bool = False
 
-    def with_shapes(self, shapes: Mapping[str, Shape]) -> Scope:
+    def with_shapes(self, shapes: Mapping[str, Shape]) -> FormulaScope:
         """This scope with further values; a matrix among them is a family by its rows."""
         families = dict(self.families)
         for name, shape in shapes.items():

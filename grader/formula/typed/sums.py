@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from grader.domain.shapes import Kind
 from grader.errors import FormulaError
-from grader.formula.errors import fault
-from grader.formula.syntax.sum_header import Header
+from grader.formula.errors import make_error
+from grader.formula.syntax.sum_header import SumHeader
 from grader.formula.typed import tree as t
-from grader.formula.typed.calls import MOST_SIZE
-from grader.formula.typed.scope import Family, Scope
+from grader.formula.typed.calls import MAX_SIZE
+from grader.formula.typed.scope import Family, FormulaScope
 
 
-def position_of(label: str, family: Family, bound: Set[str], span: t.Span) -> t.Position:
+def read_position(label: str, family: Family, bound: Set[str], span: t.Span) -> t.Position:
     """The position that a subscript names.
 
     Parameters
@@ -23,15 +23,17 @@ def position_of(label: str, family: Family, bound: Set[str], span: t.Span) -> t.
         The indices of the sums around the place.
     """
     if label in bound:
-        return t.Bound(label)
+        return t.BoundIndex(label)
     if label in family.labels:
         return family.labels[label]
     if not label.isdecimal():
-        raise fault(f"The index {label} is used outside its sum.", span, code="formula.subscript")
+        raise make_error(
+            f"The index {label} is used outside its sum.", span, code="formula.subscript"
+        )
     if not family.numbered:
-        raise fault(f"There is no member {label[:20]} here.", span, code="formula.subscript")
+        raise make_error(f"There is no member {label[:20]} here.", span, code="formula.subscript")
     if not 1 <= int(label) <= family.count:
-        raise fault(
+        raise make_error(
             f"There is no member {label[:20]}: they are numbered from 1 to {family.count}.",
             span,
             code="formula.subscript",
@@ -39,33 +41,33 @@ def position_of(label: str, family: Family, bound: Set[str], span: t.Span) -> t.
     return int(label) - 1
 
 
-def make_series(
-    header: Header, sign: t.Span, body: t.Node, *, scope: Scope, outer: Set[str]
+def build_series(
+    header: SumHeader, sign: t.Span, body: t.Node, *, scope: FormulaScope, outer: Set[str]
 ) -> t.Node:
     """The sum of `body` over the index of `header`; `outer` are the indices of sums around it."""
-    return _SeriesMaker(header, sign, scope, outer).make(body)
+    return _SeriesBuilder(header, sign, scope, outer).make(body)
 
 
 @dataclass(frozen=True, slots=True)
-class _SeriesMaker:
-    header: Header
+class _SeriesBuilder:
+    header: SumHeader
     sign: t.Span
-    scope: Scope
+    scope: FormulaScope
     outer: Set[str]
 
     def make(self, body: t.Node) -> t.Node:
         header = self.header
         families = [
             each.family
-            for each in t.walk(body)
-            if isinstance(each, t.Member) and each.position == t.Bound(header.bound)
+            for each in t.list_nodes(body)
+            if isinstance(each, t.FamilyMember) and each.position == t.BoundIndex(header.bound)
         ]
         first, last = self._range({family.count for family in families})
         excluded = self._places(header.excluded, families)
         included = self._places(header.included or (), families)
         return t.Series(
             shape=body.shape,
-            span=t.join(self.sign, body.span),
+            span=t.join_spans(self.sign, body.span),
             bound=header.bound,
             first=first - 1,
             last=last - 1,
@@ -84,7 +86,7 @@ class _SeriesMaker:
             )
         first = self._bound_value(header.first) if header.first else 1
         last = self._bound_value(header.last) if header.last else next(iter(counts))
-        if not 1 <= first <= last <= min(counts, default=MOST_SIZE):
+        if not 1 <= first <= last <= min(counts, default=MAX_SIZE):
             raise self._fault(f"This sum goes from {first} to {last}, which is not possible here.")
         return first, last
 
@@ -109,10 +111,10 @@ class _SeriesMaker:
     def _place(self, label: str, families: list[Family]) -> t.Position:
         if not (label.isdecimal() or label in self.outer or label in families[0].labels):
             raise self._fault(f"{label[:20]} is no index here.")
-        places = {position_of(label, family, self.outer, self.sign) for family in families}
+        places = {read_position(label, family, self.outer, self.sign) for family in families}
         if len(places) > 1:
             raise self._fault(f"{label[:20]} is not the same index for all members of this sum.")
         return places.pop()
 
     def _fault(self, message: str, hint: str = "") -> FormulaError:
-        return fault(message, self.sign, code="formula.sum", hint=hint)
+        return make_error(message, self.sign, code="formula.sum", hint=hint)

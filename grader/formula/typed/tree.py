@@ -19,20 +19,20 @@ class Span:
     end: int
 
 
-def join(first: Span, second: Span) -> Span:
+def join_spans(first: Span, second: Span) -> Span:
     """The stretch from the first character of both to the last."""
     return Span(min(first.start, second.start), max(first.end, second.end))
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundIndex:
     """The index of a sum, as the position of a member in its body."""
 
     name: str
 
 
 #: A position in a family: a place counted from zero, the name of a drawn index, a sum's own index.
-Position = int | str | Bound
+Position = int | str | BoundIndex
 
 
 class Product(Enum):
@@ -84,7 +84,7 @@ class Identity(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member(Node):
+class FamilyMember(Node):
     """One vector of a family; ``label`` is its subscript as written."""
 
     name: str
@@ -150,7 +150,7 @@ class MatrixPower(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call(Node):
+class FunctionCall(Node):
     """A function applied to values; `shapes` are those of its arguments."""
 
     name: str
@@ -208,14 +208,14 @@ class Compare(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Both(Node):
+class And(Node):
     """Two conditions that must hold together."""
 
     left: Node
     right: Node
 
 
-def walk(node: Node) -> Iterator[Node]:
+def list_nodes(node: Node) -> Iterator[Node]:
     """Every node of the tree, this one first."""
     waiting = [node]
     while waiting:
@@ -224,7 +224,7 @@ def walk(node: Node) -> Iterator[Node]:
         waiting.extend(current.children())
 
 
-def whole_number(node: Node) -> int | None:
+def find_whole_number(node: Node) -> int | None:
     """The whole number that a node is, where it is one beforehand."""
     match node:
         case Number(value=value) if value == int(value):
@@ -235,31 +235,31 @@ def whole_number(node: Node) -> int | None:
             return None
 
 
-def names_in(node: Node) -> frozenset[str]:
+def collect_names(node: Node) -> frozenset[str]:
     """The named values that the tree needs, families by the name of their matrix."""
     found = set()
-    for each in walk(node):
+    for each in list_nodes(node):
         match each:
             case Name(name=name):
                 found.add(name)
-            case Member(family=family):
+            case FamilyMember(family=family):
                 found.add(family.source)
     return frozenset(found)
 
 
 def has_bound_index(node: Node) -> bool:
     """Whether a part of a sum's body is meant, whose value changes from term to term."""
-    bound_here = {each.bound for each in walk(node) if isinstance(each, Series)}
+    bound_here = {each.bound for each in list_nodes(node) if isinstance(each, Series)}
     return any(
-        isinstance(position, Bound) and position.name not in bound_here
-        for each in walk(node)
+        isinstance(position, BoundIndex) and position.name not in bound_here
+        for each in list_nodes(node)
         for position in _positions(each)
     )
 
 
 def _positions(node: Node) -> Iterator[Position]:
     match node:
-        case Member(position=position):
+        case FamilyMember(position=position):
             yield position
         case Series(excluded=excluded, included=included):
             yield from (*excluded, *(included or ()))

@@ -8,21 +8,25 @@ from datetime import datetime
 from decimal import Decimal
 from heapq import nsmallest
 
-from grader.accounts.callers import Place
-from grader.domain.behaviour import Traits, key_of, traits_of
+from grader.accounts.callers import Membership
+from grader.domain.behaviour import Traits, build_traits, hash_traits
 from grader.domain.roles import Role
 from grader.grading.analytics.tallies import is_unexplained
-from grader.grading.context import Desk
+from grader.grading.context import GradingContext
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
-from grader.store.queries.analytics import find_who
-from grader.store.queries.statistics import TryLine, list_students, stream_tries
+from grader.store.queries.insights import (
+    AttemptOutcomeLine,
+    find_people_by_enrolment,
+    list_students,
+    stream_attempt_outcomes,
+)
 
 _HUNDRED = Decimal(100)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AttemptFilter:
     """Which attempts at a question: all that is said must hold; nothing said is all of them.
 
     `group` is the key of a group of behaviour; `outcome` is that of `criterion`.
@@ -36,12 +40,12 @@ class Wanted:
     is_unsolved: bool = False
     needs_person: bool = False
 
-    def holds_for(self, line: TryLine) -> bool:
+    def holds_for(self, line: AttemptOutcomeLine) -> bool:
         """Whether an attempt is one of those."""
         return all(claim(line) for claim in self._claims())
 
-    def _claims(self) -> list[Callable[[TryLine], bool]]:
-        claims: list[Callable[[TryLine], bool]] = []
+    def _claims(self) -> list[Callable[[AttemptOutcomeLine], bool]]:
+        claims: list[Callable[[AttemptOutcomeLine], bool]] = []
         if self.is_first:
             claims.append(lambda line: line.number == 1)
         if self.is_unsolved:
@@ -52,16 +56,18 @@ class Wanted:
             claims.append(self._shows_misconception)
         if self.group is not None:
             claims.append(
-                lambda line: is_unexplained(line) and key_of(traits_of(line.verdicts)) == self.group
+                lambda line: (
+                    is_unexplained(line) and hash_traits(build_traits(line.verdicts)) == self.group
+                )
             )
         if self.criterion is not None:
             claims.append(self._came_out)
         return claims
 
-    def _shows_misconception(self, line: TryLine) -> bool:
+    def _shows_misconception(self, line: AttemptOutcomeLine) -> bool:
         return any(each["id"] == self.misconception for each in line.misconceptions)
 
-    def _came_out(self, line: TryLine) -> bool:
+    def _came_out(self, line: AttemptOutcomeLine) -> bool:
         return any(
             each["criterion"] == self.criterion and self.outcome in (None, each["outcome"])
             for each in line.verdicts
@@ -69,7 +75,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptRow:
+class ListedAttempt:
     """An attempt with whose it is; points are the automatic ones."""
 
     id: str
@@ -94,21 +100,21 @@ class AttemptPage:
     """
 
     rubric: Rubric
-    rows: tuple[AttemptRow, ...]
+    rows: tuple[ListedAttempt, ...]
     count: int
     students: int
     has_more: bool
     traits: Traits = ()
 
 
-def list_behind(
+def list_filtered_attempts(
     session: Session,
-    desk: Desk,
-    place: Place,
+    desk: GradingContext,
+    place: Membership,
     *,
     assignment: str,
     question: str,
-    wanted: Wanted,
+    wanted: AttemptFilter,
     after: tuple[str, str] | None,
     limit: int,
 ) -> AttemptPage:
@@ -125,16 +131,16 @@ def list_behind(
     students = {enrolment_id for enrolment_id, _ in list_students(session, run_id=place.run.id)}
     found = [
         line
-        for line in stream_tries(
+        for line in stream_attempt_outcomes(
             session, run_id=place.run.id, assignment=assignment, question=question
         )
         if line.enrolment_id in students and wanted.holds_for(line)
     ]
-    left = [line for line in found if after is None or _place(line) > after]
-    lines = nsmallest(limit, left, key=_place)
-    who = find_who(session, enrolment_ids=[line.enrolment_id for line in lines])
+    left = [line for line in found if after is None or _sort_key(line) > after]
+    lines = nsmallest(limit, left, key=_sort_key)
+    who = find_people_by_enrolment(session, enrolment_ids=[line.enrolment_id for line in lines])
     rows = tuple(
-        AttemptRow(
+        ListedAttempt(
             line.attempt_id,
             who[line.enrolment_id].login,
             who[line.enrolment_id].name,
@@ -147,9 +153,9 @@ def list_behind(
     )
     owners = {line.enrolment_id for line in found}
     has_more = len(left) > len(lines)
-    traits = traits_of(found[0].verdicts) if found and wanted.group is not None else ()
+    traits = build_traits(found[0].verdicts) if found and wanted.group is not None else ()
     return AttemptPage(rubric, rows, len(found), len(owners), has_more, traits)
 
 
-def _place(line: TryLine) -> tuple[str, str]:
+def _sort_key(line: AttemptOutcomeLine) -> tuple[str, str]:
     return line.received_at.isoformat(), line.attempt_id

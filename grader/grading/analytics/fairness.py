@@ -9,14 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.domain.fairness import TELLING_BELOW, Group, adjust, count_groups, cut, shuffled_p
-from grader.domain.statistics import FEWEST_STUDENTS
+from grader.domain.fairness import (
+    SIGNIFICANCE_LEVEL,
+    Group,
+    compute_holm_p_values,
+    compute_permutation_p_value,
+    count_groups,
+    split_by_value,
+)
+from grader.domain.statistics import MIN_STUDENTS
 from grader.engine.random.draws import Computed, DistinctIndices, Draw, Gaussian, Uniform, UnitRows
-from grader.grading.context import Published
+from grader.grading.context import PublishedAssignment
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
-from grader.store.queries.analytics import list_first_tries, stream_drawn
-from grader.store.queries.statistics import list_students
+from grader.store.queries.insights import list_first_attempts, list_students, stream_draws
 
 # The same attempts shall give the same p-values, whoever asks.
 _SEED = 20_260_101
@@ -49,7 +55,7 @@ class Comparison:
     @property
     def is_telling(self) -> bool:
         """Whether chance alone hardly spreads the solvers like this."""
-        return self.adjusted < TELLING_BELOW
+        return self.adjusted < SIGNIFICANCE_LEVEL
 
     @property
     def hardest(self) -> Group:
@@ -72,7 +78,7 @@ class Fairness:
     @property
     def is_enough(self) -> bool:
         """Whether there are enough students to compare anything."""
-        return self.n >= FEWEST_STUDENTS
+        return self.n >= MIN_STUDENTS
 
     @property
     def telling(self) -> tuple[Comparison, ...]:
@@ -81,7 +87,7 @@ class Fairness:
         return tuple(sorted(found, key=lambda each: (each.adjusted, each.name)))
 
 
-def compare_draws(session: Session, published: Published, rubric: Rubric) -> Fairness:
+def compare_draws(session: Session, published: PublishedAssignment, rubric: Rubric) -> Fairness:
     """How first attempts came out by what was drawn; of students, those who left included.
 
     Counted are those who were shown the variant of the revision in force, and could earn something
@@ -89,7 +95,7 @@ def compare_draws(session: Session, published: Published, rubric: Rubric) -> Fai
     """
     run_id, assignment = published.line.run_id, published.line.assignment
     students = {enrolment_id for enrolment_id, _ in list_students(session, run_id=run_id)}
-    firsts = list_first_tries(
+    firsts = list_first_attempts(
         session, run_id=run_id, assignment=assignment, question=rubric.form.id
     )
     solved = {each.enrolment_id: each.is_solved for each in firsts if each.enrolment_id in students}
@@ -99,35 +105,35 @@ def compare_draws(session: Session, published: Published, rubric: Rubric) -> Fai
     source = question.uses.question if question.uses else question
     quantities = list(list_quantities(source.draws))
     numbers, outcomes = [], []
-    for enrolment_id, drawn in stream_drawn(
+    for enrolment_id, drawn in stream_draws(
         session, run_id=run_id, question=source.id, revision=source.revision
     ):
         if enrolment_id in solved:
             numbers.append([each.measure(drawn) for each in quantities])
             outcomes.append(solved[enrolment_id])
     shape = len(outcomes), len(quantities)
-    return compare(
+    return compare_quantities(
         quantities,
         np.array(numbers, dtype=np.float64).reshape(shape),
         np.array(outcomes, dtype=np.bool_),
     )
 
 
-def compare(
+def compare_quantities(
     quantities: list[Quantity], numbers: NDArray[np.float64], solved: NDArray[np.bool_]
 ) -> Fairness:
     """Compare students by each quantity: `numbers` is (n, Q), `solved` is (n,)."""
-    if len(solved) < FEWEST_STUDENTS:
+    if len(solved) < MIN_STUDENTS:
         return Fairness(len(solved))
     generator = np.random.default_rng(_SEED)
     found: list[tuple[Quantity, list[Group], float]] = []
     for place, quantity in enumerate(quantities):
-        labels, codes = cut(numbers[:, place])
+        labels, codes = split_by_value(numbers[:, place])
         # What is the same for everybody cannot be harder for some.
         if len(labels) > 1:
             groups = count_groups(labels, codes, solved)
-            found.append((quantity, groups, shuffled_p(groups, generator)))
-    adjusted = adjust([p_value for _, _, p_value in found])
+            found.append((quantity, groups, compute_permutation_p_value(groups, generator)))
+    adjusted = compute_holm_p_values([p_value for _, _, p_value in found])
     return Fairness(
         len(solved),
         tuple(
@@ -157,9 +163,9 @@ def list_quantities(draws: tuple[Draw, ...]) -> Iterator[Quantity]:
                 case Gaussian(axes):
                     yield Quantity(name, "its length", _norm(name))
                     if len(axes) == 2 and axes[0] > 1:
-                        yield _apart(name)
+                        yield _smallest_distance(name)
                 case UnitRows():
-                    yield _apart(name)
+                    yield _smallest_distance(name)
                 case _:
                     continue
 
@@ -176,7 +182,7 @@ def _norm(name: str) -> Measure:
     return lambda drawn: float(np.linalg.norm(np.asarray(drawn["values"][name], dtype=np.float64)))
 
 
-def _apart(name: str) -> Quantity:
+def _smallest_distance(name: str) -> Quantity:
     def measure(drawn: Mapping[str, Any]) -> float:
         rows = np.asarray(drawn["values"][name], dtype=np.float64)
         first, second = np.triu_indices(len(rows), k=1)

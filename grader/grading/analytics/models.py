@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from grader.feedback.parts import Part, Points
+from grader.feedback.base import Points, ReportModel
 
 
-class Mean(Part):
+class StudentMean(ReportModel):
     """A mean over n students; None where there are none."""
 
     n: int
     value: float | None
 
 
-class Discrimination(Part):
+class Discrimination(ReportModel):
     """The correlation of a question with all others, over n students, and its 95 % interval.
 
     `value` and `interval` are None with fewer than 20 students, and where all have the same points.
@@ -26,7 +26,7 @@ class Discrimination(Part):
     is_dubious: bool
 
 
-class SolvingStep(Part):
+class SolvingStep(ReportModel):
     """The k-th attempt: unsolved students who made it, those who solved it then, and S(k)."""
 
     attempt: int
@@ -35,7 +35,7 @@ class SolvingStep(Part):
     unsolved: float
 
 
-class AttemptsToSolve(Part):
+class AttemptsToSolve(ReportModel):
     """How many attempts it takes; `censored` of the n students stopped without a solution."""
 
     n: int
@@ -43,7 +43,7 @@ class AttemptsToSolve(Part):
     steps: tuple[SolvingStep, ...]
 
 
-class TimeToCorrect(Part):
+class TimeToCorrect(ReportModel):
     """The time from first view to first correct attempt, of the n students who have both.
 
     `censored` students began and have not solved it; of `untimed` ones, who have, nothing is known
@@ -58,7 +58,7 @@ class TimeToCorrect(Part):
     upper_quartile_seconds: float | None
 
 
-class MisconceptionCount(Part):
+class MisconceptionCount(ReportModel):
     """How many students and attempts showed a misconception, with the earliest attempt that did."""
 
     id: str
@@ -68,7 +68,7 @@ class MisconceptionCount(Part):
     example: str
 
 
-class OutcomeCounts(Part):
+class OutcomeCounts(ReportModel):
     """How a criterion came out in n attempts."""
 
     n: int
@@ -79,7 +79,7 @@ class OutcomeCounts(Part):
     pending: int
 
 
-class CriterionStatistics(Part):
+class CriterionStatistics(ReportModel):
     """How a criterion came out: in all attempts, and in the first attempt of every student."""
 
     id: str
@@ -88,7 +88,7 @@ class CriterionStatistics(Part):
     first_attempts: OutcomeCounts
 
 
-class NeedsPerson(Part):
+class NeedsPerson(ReportModel):
     """Attempts that could not be decided or judged; `examples` names the earliest of them."""
 
     students: int
@@ -96,14 +96,14 @@ class NeedsPerson(Part):
     examples: tuple[str, ...]
 
 
-class HourCount(Part):
+class HourCount(ReportModel):
     """How many attempts arrived in the hour that begins then."""
 
     hour: datetime
     attempts: int
 
 
-class QuestionStatistics(Part):
+class QuestionStatistics(ReportModel):
     """How students did on one question; `students` tried it.
 
     The five figures about points are None for a question that earns none without a person.
@@ -116,8 +116,8 @@ class QuestionStatistics(Part):
     students: int
     attempts: int
     late_attempts: int
-    difficulty: Mean | None
-    success_rate: Mean | None
+    difficulty: StudentMean | None
+    success_rate: StudentMean | None
     discrimination: Discrimination | None
     attempts_to_solve: AttemptsToSolve | None
     time_to_correct: TimeToCorrect | None
@@ -126,7 +126,7 @@ class QuestionStatistics(Part):
     needs_person: NeedsPerson
 
 
-class AssignmentStatistics(Part):
+class AssignmentStatistics(ReportModel):
     """How students did on an assignment.
 
     `enrolled` students take part and `left` ones did; `students` of both made an attempt.

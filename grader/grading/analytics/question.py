@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from grader.accounts.callers import Place
+from grader.accounts.callers import Membership
 from grader.domain.behaviour import Traits
 from grader.domain.roles import Role
 from grader.grading.analytics.fairness import Fairness, compare_draws
 from grader.grading.analytics.models import AssignmentStatistics, QuestionStatistics
-from grader.grading.analytics.statistics import compute_statistics, load
-from grader.grading.analytics.tallies import Shown, Tally
-from grader.grading.caches import Kept
-from grader.grading.context import Desk, Published
+from grader.grading.analytics.statistics import compute_statistics, load_assignment_data
+from grader.grading.analytics.tallies import OccurrenceCount, QuestionTally
+from grader.grading.caches import CachedValue
+from grader.grading.context import GradingContext, PublishedAssignment
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
-from grader.store.queries.analytics import find_state
+from grader.store.queries.insights import compute_data_version
 
 #: So many groups are shown; the rest is counted.
-MOST_GROUPS = 12
+MAX_GROUPS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class BehaviourGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Unexplained:
+class UnexplainedAttempts:
     """The attempts at a question that nothing explains: the largest groups, and all in number."""
 
     groups: tuple[BehaviourGroup, ...]
@@ -45,12 +45,12 @@ class Unexplained:
 
 
 @dataclass(frozen=True, slots=True)
-class Analysis:
+class AssignmentAnalysis:
     """An assignment's statistics, and what is left unexplained of each question."""
 
-    published: Published
+    published: PublishedAssignment
     statistics: AssignmentStatistics
-    unexplained: Mapping[str, Unexplained]
+    unexplained: Mapping[str, UnexplainedAttempts]
 
     def question(self, name: str) -> QuestionStatistics:
         """A question's statistics; the question must be one of the assignment."""
@@ -62,21 +62,21 @@ class QuestionAnalysis:
     """All that is known about how students did on one question."""
 
     rubric: Rubric
-    analysis: Kept[Analysis]
+    analysis: CachedValue[AssignmentAnalysis]
     statistics: QuestionStatistics
-    unexplained: Unexplained
-    fairness: Kept[Fairness]
+    unexplained: UnexplainedAttempts
+    fairness: CachedValue[Fairness]
 
 
-def analyse_assignment(
+def load_assignment_analysis(
     session: Session,
-    desk: Desk,
-    place: Place,
+    desk: GradingContext,
+    place: Membership,
     *,
     assignment: str,
     at: datetime,
     patience: timedelta | None = None,
-) -> Kept[Analysis]:
+) -> CachedValue[AssignmentAnalysis]:
     """How students did on an assignment, as of a moment ago; see `Keeper` for what that means.
 
     Raises
@@ -87,18 +87,24 @@ def analyse_assignment(
     place.need(Role.ASSISTANT)
     published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
 
-    def make() -> Analysis:
-        loaded = load(session, published)
+    def make() -> AssignmentAnalysis:
+        loaded = load_assignment_data(session, published)
         left_over = {name: _unexplained(tally) for name, tally in loaded.tallies.items()}
-        return Analysis(published, compute_statistics(loaded), left_over)
+        return AssignmentAnalysis(published, compute_statistics(loaded), left_over)
 
-    state = find_state(session, run_id=place.run.id, assignment=assignment)
+    state = compute_data_version(session, run_id=place.run.id, assignment=assignment)
     name = ("analysis", place.run.id, assignment)
     return desk.figures.get(name, make, at=at, state=state, patience=patience)
 
 
-def analyse_question(
-    session: Session, desk: Desk, place: Place, *, assignment: str, question: str, at: datetime
+def load_question_analysis(
+    session: Session,
+    desk: GradingContext,
+    place: Membership,
+    *,
+    assignment: str,
+    question: str,
+    at: datetime,
 ) -> QuestionAnalysis:
     """How students did on one question, and whether their draws made a difference.
 
@@ -110,12 +116,12 @@ def analyse_question(
     place.need(Role.ASSISTANT)
     published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
     rubric = published.rubric(question)
-    state = find_state(session, run_id=place.run.id, assignment=assignment)
-    analysis = analyse_assignment(session, desk, place, assignment=assignment, at=at)
+    state = compute_data_version(session, run_id=place.run.id, assignment=assignment)
+    analysis = load_assignment_analysis(session, desk, place, assignment=assignment, at=at)
     if question not in analysis.value.unexplained:
         # It was added a moment ago, while the figures of before will do for the others.
         no_patience = timedelta(0)
-        analysis = analyse_assignment(
+        analysis = load_assignment_analysis(
             session, desk, place, assignment=assignment, at=at, patience=no_patience
         )
     fairness = desk.figures.get(
@@ -133,17 +139,17 @@ def analyse_question(
     )
 
 
-def _unexplained(tally: Tally) -> Unexplained:
+def _unexplained(tally: QuestionTally) -> UnexplainedAttempts:
     """The groups with the most students first."""
 
-    def rank(item: tuple[str, Shown]) -> tuple[int, int, str]:
+    def rank(item: tuple[str, OccurrenceCount]) -> tuple[int, int, str]:
         return -len(item[1].students), -item[1].attempts, item[0]
 
     ranked = sorted(tally.unexplained.items(), key=rank)
-    return Unexplained(
+    return UnexplainedAttempts(
         tuple(
             BehaviourGroup(key, shown.data, len(shown.students), shown.attempts, shown.attempt_id)
-            for key, shown in ranked[:MOST_GROUPS]
+            for key, shown in ranked[:MAX_GROUPS]
         ),
         len(ranked),
         sum(shown.attempts for _, shown in ranked),

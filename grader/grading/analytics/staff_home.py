@@ -6,46 +6,46 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from grader.accounts.callers import Place
+from grader.accounts.callers import Membership
 from grader.domain.roles import Role
-from grader.domain.statistics import FEWEST_STUDENTS
+from grader.domain.statistics import MIN_STUDENTS
 from grader.grading.analytics.models import QuestionStatistics
-from grader.grading.analytics.question import analyse_assignment
-from grader.grading.context import Desk, Published
+from grader.grading.analytics.question import load_assignment_analysis
+from grader.grading.context import GradingContext, PublishedAssignment
 from grader.store.database import Session
-from grader.store.queries import staff_home as counts
+from grader.store.queries import insights as counts
+from grader.store.queries.insights import StuckStudentLine
 from grader.store.queries.publications import ExtensionLine, list_extensions, list_in_force
-from grader.store.queries.staff_home import StuckLine
 
 #: Who has tried so often without solving it is stuck …
 STUCK_AFTER = 3
 #: … where there is no more time left than this.
 DUE_WITHIN = timedelta(hours=24)
 #: What counts as lately.
-LATELY = timedelta(hours=24)
+RECENT = timedelta(hours=24)
 #: So old the figures behind dubious questions may be.
-PATIENCE = timedelta(minutes=30)
+MAX_STATISTICS_AGE = timedelta(minutes=30)
 #: So many names are shown of those who are stuck at a question.
-MOST_NAMES = 12
+MAX_NAMES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class OpenReviews:
     """What waits for a person in an assignment."""
 
-    published: Published
+    published: PublishedAssignment
     to_review: int
     undecided: int
 
 
 @dataclass(frozen=True, slots=True)
-class StuckAt:
+class StuckStudents:
     """Who is stuck at a question; `students` are some of `count`."""
 
-    published: Published
+    published: PublishedAssignment
     question: str
     count: int
-    students: tuple[StuckLine, ...]
+    students: tuple[StuckStudentLine, ...]
 
     @property
     def title(self) -> str:
@@ -54,24 +54,24 @@ class StuckAt:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class AssignmentActivity:
     """An assignment with how many students have begun and what came in lately."""
 
-    published: Published
+    published: PublishedAssignment
     tried: int
     attempts_lately: int
     students_lately: int
 
 
 @dataclass(frozen=True, slots=True)
-class Today:
+class StaffHome:
     """A course run as its staff find it."""
 
     students: int
-    tasks: tuple[Task, ...]
-    stuck: tuple[StuckAt, ...]
-    next: tuple[Due, ...]
-    past: tuple[Due, ...]
+    tasks: tuple[OpenReviews, ...]
+    stuck: tuple[StuckStudents, ...]
+    next: tuple[AssignmentActivity, ...]
+    past: tuple[AssignmentActivity, ...]
 
     @property
     def attempts_lately(self) -> int:
@@ -79,14 +79,16 @@ class Today:
         return sum(each.attempts_lately for each in (*self.next, *self.past))
 
 
-def look_at_today(session: Session, desk: Desk, place: Place, *, at: datetime) -> Today:
+def load_staff_home(
+    session: Session, desk: GradingContext, place: Membership, *, at: datetime
+) -> StaffHome:
     """What needs the staff of a course run now."""
     place.need(Role.ASSISTANT)
     run_id = place.run.id
     lines = list_in_force(session, run_id=run_id)
     published = {line.assignment: desk.published(session, line) for line in lines}
-    due = _dues(session, run_id, published, at=at)
-    return Today(
+    due = _activity(session, run_id, published, at=at)
+    return StaffHome(
         students=counts.count_students(session, run_id=run_id),
         tasks=_tasks(session, run_id, published),
         stuck=_stuck(session, run_id, published, at=at),
@@ -95,30 +97,34 @@ def look_at_today(session: Session, desk: Desk, place: Place, *, at: datetime) -
     )
 
 
-def _is_over(published: Published, at: datetime) -> bool:
+def _is_over(published: PublishedAssignment, at: datetime) -> bool:
     due_at = published.line.due_at
     return due_at is not None and due_at < at
 
 
-def _tasks(session: Session, run_id: str, published: Mapping[str, Published]) -> tuple[Task, ...]:
+def _tasks(
+    session: Session, run_id: str, published: Mapping[str, PublishedAssignment]
+) -> tuple[OpenReviews, ...]:
     to_review = counts.count_to_review(session, run_id=run_id)
     undecided = counts.count_undecided(session, run_id=run_id)
     return tuple(
-        Task(each, to_review.get(name, 0), undecided.get(name, 0))
+        OpenReviews(each, to_review.get(name, 0), undecided.get(name, 0))
         for name, each in published.items()
         if name in to_review or name in undecided
     )
 
 
-def _dues(
-    session: Session, run_id: str, published: Mapping[str, Published], *, at: datetime
-) -> list[Due]:
-    tried = counts.count_tried(session, run_id=run_id)
+def _activity(
+    session: Session, run_id: str, published: Mapping[str, PublishedAssignment], *, at: datetime
+) -> list[AssignmentActivity]:
+    tried = counts.count_students_with_attempts(session, run_id=run_id)
     return [
-        Due(
+        AssignmentActivity(
             each,
             tried.get(name, 0),
-            *counts.count_since(session, run_id=run_id, assignment=name, since=at - LATELY),
+            *counts.count_recent_attempts(
+                session, run_id=run_id, assignment=name, since=at - RECENT
+            ),
         )
         for name, each in published.items()
     ]
@@ -128,8 +134,8 @@ def _dues(
 
 
 def _stuck(
-    session: Session, run_id: str, published: Mapping[str, Published], *, at: datetime
-) -> tuple[StuckAt, ...]:
+    session: Session, run_id: str, published: Mapping[str, PublishedAssignment], *, at: datetime
+) -> tuple[StuckStudents, ...]:
     extensions = {
         name: _extensions(session, run_id, name)
         for name, each in published.items()
@@ -140,8 +146,8 @@ def _stuck(
         for name, extended in extensions.items()
         if not _is_over(published[name], at) or any(_is_near(e, at) for e in extended.values())
     ]
-    found: dict[tuple[str, str], list[StuckLine]] = {}
-    lines = counts.list_stuck(session, run_id=run_id, assignments=near, least=STUCK_AFTER)
+    found: dict[tuple[str, str], list[StuckStudentLine]] = {}
+    lines = counts.list_stuck_students(session, run_id=run_id, assignments=near, least=STUCK_AFTER)
     for line in lines:
         each = published[line.assignment]
         if line.question not in each.assignment.rubrics:
@@ -151,7 +157,7 @@ def _stuck(
         if due_at is not None and at <= due_at <= at + DUE_WITHIN:
             found.setdefault((line.assignment, line.question), []).append(line)
     return tuple(
-        StuckAt(published[assignment], question, len(who), tuple(who[:MOST_NAMES]))
+        StuckStudents(published[assignment], question, len(who), tuple(who[:MAX_NAMES]))
         for (assignment, question), who in sorted(
             found.items(), key=lambda item: (-len(item[1]), item[0])
         )
@@ -173,10 +179,10 @@ def _is_near(extension: ExtensionLine, at: datetime) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Dubious:
+class DubiousQuestion:
     """A question that hardly tells those who know more from those who know less."""
 
-    published: Published
+    published: PublishedAssignment
     question: QuestionStatistics
 
 
@@ -187,25 +193,27 @@ class DubiousQuestions:
     `at` is when the oldest of the figures were computed; None where there was nothing to compute.
     """
 
-    questions: tuple[Dubious, ...]
+    questions: tuple[DubiousQuestion, ...]
     looked_at: int
     at: datetime | None
 
 
-def find_dubious(session: Session, desk: Desk, place: Place, *, at: datetime) -> DubiousQuestions:
+def load_dubious_questions(
+    session: Session, desk: GradingContext, place: Membership, *, at: datetime
+) -> DubiousQuestions:
     """The questions whose discrimination is known and low, by figures that may be a while old."""
     place.need(Role.ASSISTANT)
-    tried = counts.count_tried(session, run_id=place.run.id)
+    tried = counts.count_students_with_attempts(session, run_id=place.run.id)
     kept = [
-        analyse_assignment(
-            session, desk, place, assignment=line.assignment, at=at, patience=PATIENCE
+        load_assignment_analysis(
+            session, desk, place, assignment=line.assignment, at=at, patience=MAX_STATISTICS_AGE
         )
         for line in list_in_force(session, run_id=place.run.id)
         # With fewer students nothing is known of any question.
-        if tried.get(line.assignment, 0) >= FEWEST_STUDENTS
+        if tried.get(line.assignment, 0) >= MIN_STUDENTS
     ]
     judged = [
-        Dubious(each.value.published, question)
+        DubiousQuestion(each.value.published, question)
         for each in kept
         for question in each.value.statistics.questions
         if question.discrimination is not None and question.discrimination.value is not None

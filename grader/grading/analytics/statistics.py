@@ -14,63 +14,68 @@ import numpy as np
 
 from grader.domain import statistics as figures
 from grader.domain.grades import ZERO
+from grader.domain.statistics import compute_time_to_correct
 from grader.domain.verdicts import Outcome
-from grader.domain.working_time import time_to_correct
-from grader.engine.judge.misconceptions import Recognised
-from grader.engine.question import Chosen, Measured, Predicted, Question
-from grader.feedback.parts import Part
+from grader.engine.judge.misconceptions import RecognisedMisconception
+from grader.engine.question import ChoiceCriterion, MeasuredCriterion, PredictedCriterion, Question
+from grader.feedback.base import ReportModel
 from grader.grading.analytics.models import (
     AssignmentStatistics,
     AttemptsToSolve,
     CriterionStatistics,
     Discrimination,
     HourCount,
-    Mean,
     MisconceptionCount,
     NeedsPerson,
     OutcomeCounts,
     QuestionStatistics,
+    StudentMean,
     TimeToCorrect,
 )
-from grader.grading.analytics.tallies import Shown, Tally, from_microseconds, to_microseconds
-from grader.grading.context import Desk, Published
+from grader.grading.analytics.tallies import (
+    OccurrenceCount,
+    QuestionTally,
+    from_microseconds,
+    to_microseconds,
+)
+from grader.grading.context import GradingContext, PublishedAssignment
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
+from grader.store.queries.insights import list_students, list_views, stream_attempt_outcomes
 from grader.store.queries.publications import ExtensionLine, list_extensions
-from grader.store.queries.statistics import list_students, list_views, stream_tries
 
 __all__ = [
+    "AssignmentData",
     "AssignmentStatistics",
-    "Loaded",
     "QuestionStatistics",
-    "assignment_statistics",
     "compute_statistics",
-    "load",
+    "load_assignment_data",
+    "load_assignment_statistics",
 ]
 
 # So many attempts that a person must look at are named; all are counted.
-_MOST_EXAMPLES = 12
+_MAX_EXAMPLES = 12
 _NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class AssignmentData:
     """Everything about the students of a run and one assignment; students are places from 0."""
 
-    published: Published
+    published: PublishedAssignment
     places: Mapping[str, int]
     left: int
-    deadlines: figures.Whole
-    tallies: Mapping[str, Tally]
-    seen_at: Mapping[str, figures.Whole]
+    deadlines: figures.IntArray
+    tallies: Mapping[str, QuestionTally]
+    seen_at: Mapping[str, figures.IntArray]
 
-    def count_late(self, tally: Tally) -> int:
+    def count_late(self, tally: QuestionTally) -> int:
         """How many attempts came after their student's own due date."""
         return int(np.count_nonzero(tally.moments() > self.deadlines[tally.students()]))
 
 
-def assignment_statistics(
-    session: Session, desk: Desk, *, run_id: str, assignment: str
+def load_assignment_statistics(
+    session: Session, desk: GradingContext, *, run_id: str, assignment: str
 ) -> AssignmentStatistics:
     """How the students of a course run did on an assignment as it is in force.
 
@@ -80,10 +85,10 @@ def assignment_statistics(
         Where the course run has no such assignment.
     """
     published = desk.in_force(session, run_id=run_id, assignment=assignment)
-    return compute_statistics(load(session, published))
+    return compute_statistics(load_assignment_data(session, published))
 
 
-def compute_statistics(of: Loaded) -> AssignmentStatistics:
+def compute_statistics(of: AssignmentData) -> AssignmentStatistics:
     """All figures about an assignment."""
     published = of.published
     questions = _questions(of)
@@ -100,7 +105,7 @@ def compute_statistics(of: Loaded) -> AssignmentStatistics:
         late_attempts=sum(each.late_attempts for each in questions),
         hours=tuple(
             HourCount(hour=from_microseconds(hour), attempts=count)
-            for hour, count in figures.posts_per_hour(moments)
+            for hour, count in figures.count_per_hour(moments)
         ),
         questions=questions,
     )
@@ -109,13 +114,13 @@ def compute_statistics(of: Loaded) -> AssignmentStatistics:
 # Loading
 
 
-def load(session: Session, published: Published) -> Loaded:
+def load_assignment_data(session: Session, published: PublishedAssignment) -> AssignmentData:
     """Everybody's attempts at an assignment, gathered by question."""
     run_id, assignment = published.line.run_id, published.line.assignment
     students = list_students(session, run_id=run_id)
     places = {enrolment_id: place for place, (enrolment_id, _) in enumerate(students)}
-    tallies = {question: Tally() for question in published.form.questions}
-    for line in stream_tries(session, run_id=run_id, assignment=assignment):
+    tallies = {question: QuestionTally() for question in published.form.questions}
+    for line in stream_attempt_outcomes(session, run_id=run_id, assignment=assignment):
         # Staff may try their own questions; that says nothing about students.
         student = places.get(line.enrolment_id)
         if student is not None and line.question in tallies:
@@ -125,7 +130,7 @@ def load(session: Session, published: Published) -> Loaded:
         student = places.get(view.enrolment_id)
         if student is not None and view.question in seen_at:
             seen_at[view.question][student] = to_microseconds(view.first_at)
-    return Loaded(
+    return AssignmentData(
         published=published,
         places=places,
         left=sum(has_left for _, has_left in students),
@@ -135,7 +140,9 @@ def load(session: Session, published: Published) -> Loaded:
     )
 
 
-def _deadlines(session: Session, published: Published, places: dict[str, int]) -> figures.Whole:
+def _deadlines(
+    session: Session, published: PublishedAssignment, places: dict[str, int]
+) -> figures.IntArray:
     """(S,) the last moment at which each student's answer is in time, extensions included."""
     run_id, assignment = published.line.run_id, published.line.assignment
     deadlines = np.full(len(places), _deadline(published, None))
@@ -147,7 +154,7 @@ def _deadlines(session: Session, published: Published, places: dict[str, int]) -
     return deadlines
 
 
-def _deadline(published: Published, extension: ExtensionLine | None) -> int:
+def _deadline(published: PublishedAssignment, extension: ExtensionLine | None) -> int:
     window = published.policy(published.form.questions[0], extension).window
     if window.due_at is None:
         return _NEVER
@@ -157,7 +164,7 @@ def _deadline(published: Published, extension: ExtensionLine | None) -> int:
 # Questions
 
 
-def _questions(of: Loaded) -> tuple[QuestionStatistics, ...]:
+def _questions(of: AssignmentData) -> tuple[QuestionStatistics, ...]:
     published = of.published
     rubrics = published.assignment.rubrics
     tries = {
@@ -178,30 +185,34 @@ def _questions(of: Loaded) -> tuple[QuestionStatistics, ...]:
 
 
 def _max_automatic(question: Question) -> Decimal:
-    automatic = (Measured, Predicted, Chosen)
+    automatic = (MeasuredCriterion, PredictedCriterion, ChoiceCriterion)
     return sum((each.points for each in question.criteria if isinstance(each, automatic)), ZERO)
 
 
 def _discriminations(
-    tries: Mapping[str, figures.Tries], students: int
+    tries: Mapping[str, figures.AttemptArrays], students: int
 ) -> dict[str, Discrimination]:
     if not tries:
         return {}
-    scores = np.stack([figures.first_scores(each, students) for each in tries.values()], axis=1)
+    scores = np.stack(
+        [figures.compute_first_scores(each, students) for each in tries.values()], axis=1
+    )
     found = {}
     for item, name in enumerate(tries):
-        correlation = figures.discrimination(scores, item)
+        correlation = figures.compute_discrimination(scores, item)
         found[name] = Discrimination(**asdict(correlation), is_dubious=correlation.is_dubious)
     return found
 
 
-def _about_points(tries: figures.Tries, seen_at: figures.Whole) -> dict[str, Part]:
-    timing = time_to_correct(tries, seen_at)
+def _about_points(
+    tries: figures.AttemptArrays, seen_at: figures.IntArray
+) -> dict[str, ReportModel]:
+    timing = compute_time_to_correct(tries, seen_at)
     low, middle, high = timing.quartiles or (None, None, None)
     return {
-        "difficulty": Mean(**asdict(figures.difficulty(tries))),
-        "success_rate": Mean(**asdict(figures.success_rate(tries))),
-        "attempts_to_solve": AttemptsToSolve(**asdict(figures.survival(tries))),
+        "difficulty": StudentMean(**asdict(figures.compute_difficulty(tries))),
+        "success_rate": StudentMean(**asdict(figures.compute_success_rate(tries))),
+        "attempts_to_solve": AttemptsToSolve(**asdict(figures.estimate_survival(tries))),
         "time_to_correct": TimeToCorrect(
             n=timing.n,
             censored=timing.censored,
@@ -213,7 +224,7 @@ def _about_points(tries: figures.Tries, seen_at: figures.Whole) -> dict[str, Par
     }
 
 
-def _without_points(rubric: Rubric, of: Loaded, name: str) -> QuestionStatistics:
+def _without_points(rubric: Rubric, of: AssignmentData, name: str) -> QuestionStatistics:
     """A question's statistics without the figures about points."""
     tally = of.tallies[name]
     return QuestionStatistics(
@@ -235,16 +246,16 @@ def _without_points(rubric: Rubric, of: Loaded, name: str) -> QuestionStatistics
     )
 
 
-def _misconceptions(tally: Tally) -> tuple[MisconceptionCount, ...]:
+def _misconceptions(tally: QuestionTally) -> tuple[MisconceptionCount, ...]:
     """The most common first."""
 
-    def rank(item: tuple[str, Shown]) -> tuple[int, int, str]:
+    def rank(item: tuple[str, OccurrenceCount]) -> tuple[int, int, str]:
         return -len(item[1].students), -item[1].attempts, item[0]
 
     return tuple(
         MisconceptionCount(
             id=name,
-            text=Recognised(**shown.data).text,
+            text=RecognisedMisconception(**shown.data).text,
             students=len(shown.students),
             attempts=shown.attempts,
             example=shown.attempt_id,
@@ -253,7 +264,7 @@ def _misconceptions(tally: Tally) -> tuple[MisconceptionCount, ...]:
     )
 
 
-def _criteria(question: Question, tally: Tally) -> tuple[CriterionStatistics, ...]:
+def _criteria(question: Question, tally: QuestionTally) -> tuple[CriterionStatistics, ...]:
     """The criteria in the rubric's order, then those that only older verdicts name."""
     titles = {each.id: each.title for each in question.criteria}
     titles |= {name: name for name in sorted(tally.outcomes) if name not in titles}
@@ -274,10 +285,10 @@ def _outcomes(counts: Mapping[str, int]) -> OutcomeCounts:
     )
 
 
-def _needs_person(tally: Tally) -> NeedsPerson:
+def _needs_person(tally: QuestionTally) -> NeedsPerson:
     waiting = np.array(tally.needs_person, dtype=bool)
     return NeedsPerson(
         students=len(np.unique(tally.students()[waiting])),
         attempts=int(waiting.sum()),
-        examples=tuple(tally.earliest_for_person(_MOST_EXAMPLES)),
+        examples=tuple(tally.earliest_for_person(_MAX_EXAMPLES)),
     )

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from grader.domain.behaviour import key_of, traits_of
-from grader.domain.statistics import Tries, Whole
-from grader.store.queries.statistics import TryLine
+from grader.domain.behaviour import build_traits, hash_traits
+from grader.domain.statistics import AttemptArrays, IntArray
+from grader.store.queries.insights import AttemptOutcomeLine
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -27,7 +27,7 @@ def from_microseconds(number: int) -> datetime:
 
 
 @dataclass(slots=True)
-class Shown:
+class OccurrenceCount:
     """How often a misconception or a behaviour was shown, with the earliest attempt that did."""
 
     at: int
@@ -38,7 +38,7 @@ class Shown:
 
 
 @dataclass(slots=True)
-class Tally:
+class QuestionTally:
     """All attempts at one question so far; `points` and `possible` are the automatic ones."""
 
     ids: list[str] = field(default_factory=list)
@@ -52,11 +52,11 @@ class Tally:
     first_outcomes: defaultdict[str, Counter[str]] = field(
         default_factory=lambda: defaultdict(Counter)
     )
-    misconceptions: dict[str, Shown] = field(default_factory=dict)
+    misconceptions: dict[str, OccurrenceCount] = field(default_factory=dict)
     #: What was not solved and fits no known misconception, by what it did.
-    unexplained: dict[str, Shown] = field(default_factory=dict)
+    unexplained: dict[str, OccurrenceCount] = field(default_factory=dict)
 
-    def add(self, student: int, line: TryLine) -> None:
+    def add(self, student: int, line: AttemptOutcomeLine) -> None:
         """Gather one attempt."""
         self.ids.append(line.attempt_id)
         self.student.append(student)
@@ -72,33 +72,33 @@ class Tally:
         for each in line.misconceptions:
             self._show(self.misconceptions, each["id"], student, line.attempt_id, each)
         if is_unexplained(line):
-            traits = traits_of(line.verdicts)
-            self._show(self.unexplained, key_of(traits), student, line.attempt_id, traits)
+            traits = build_traits(line.verdicts)
+            self._show(self.unexplained, hash_traits(traits), student, line.attempt_id, traits)
 
     def _show(
-        self, kind: dict[str, Shown], name: str, student: int, attempt_id: str, data: Any
+        self, kind: dict[str, OccurrenceCount], name: str, student: int, attempt_id: str, data: Any
     ) -> None:
         at = self.at[-1]
-        shown = kind.setdefault(name, Shown(at, attempt_id, data))
+        shown = kind.setdefault(name, OccurrenceCount(at, attempt_id, data))
         shown.attempts += 1
         shown.students.add(student)
         # Rows come in no order, and the example must not depend on it.
         if (at, attempt_id) < (shown.at, shown.attempt_id):
             shown.at, shown.attempt_id, shown.data = at, attempt_id, data
 
-    def students(self) -> Whole:
+    def students(self) -> IntArray:
         """(A,) whose attempts they are."""
         return _whole(self.student)
 
-    def moments(self) -> Whole:
+    def moments(self) -> IntArray:
         """(A,) when they arrived."""
         return _whole(self.at)
 
-    def automatic(self) -> Tries:
+    def automatic(self) -> AttemptArrays:
         """Those attempts at which something could be earned without a person."""
         possible = _whole(self.possible)
         kept = possible > 0
-        return Tries(
+        return AttemptArrays(
             student=_whole(self.student)[kept],
             number=_whole(self.number)[kept],
             points=_whole(self.points)[kept],
@@ -116,10 +116,10 @@ class Tally:
         return [attempt_id for _, attempt_id in waiting[:most]]
 
 
-def is_unexplained(line: TryLine) -> bool:
+def is_unexplained(line: AttemptOutcomeLine) -> bool:
     """Whether an attempt has not earned everything, and no misconception says why."""
     return not line.misconceptions and line.awarded < line.possible - line.pending
 
 
-def _whole(numbers: list[int]) -> Whole:
+def _whole(numbers: list[int]) -> IntArray:
     return np.array(numbers, dtype=np.int64)

@@ -8,24 +8,30 @@ from grader.domain.policies import Feedback, Policy
 from grader.engine.random.variants import Variant
 from grader.errors import NotFound
 from grader.feedback.receipt import Receipt, list_verdicts
-from grader.grading.attempts.find import Found
-from grader.grading.context import Desk, Published, publishes_at
-from grader.grading.receipts.bundle import Bundle, EarlierPart, compose_bundle
-from grader.grading.serialize import judgement_from, variant_from
-from grader.grading.signing import SigningKey, sign, withhold
+from grader.grading.attempts.find import VisibleAttempt
+from grader.grading.context import GradingContext, PublishedAssignment, compute_release_time
+from grader.grading.receipts.bundle import Bundle, EarlierQuestion, compose_bundle
+from grader.grading.serialize import decode_judgement, decode_variant
+from grader.grading.signing import SigningKey, sign_receipt, to_withheld_receipt
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
 from grader.store.queries.attempts import find_judged, find_variants
-from grader.store.queries.publications import find_extensions, get_publication, last_extended_due
-from grader.store.queries.signing_keys import list_signing_keys
+from grader.store.queries.audit import list_signing_keys
+from grader.store.queries.publications import (
+    find_extensions,
+    find_last_extended_due,
+    get_publication,
+)
 
 
-def bundle_attempt(session: Session, desk: Desk, found: Found, *, at: datetime) -> Bundle:
+def compose_attempt_bundle(
+    session: Session, desk: GradingContext, found: VisibleAttempt, *, at: datetime
+) -> Bundle:
     """The bundle of an attempt; rubric and keys are in it once nobody can hand in any more."""
     attempt, judgement = found.attempt, found.judgement
     line = get_publication(session, publication_id=attempt.publication_id)
     rubric = desk.published(session, line).rubric(attempt.question)
-    opens_at = when_published(session, found.published)
+    opens_at = find_release_time(session, found.published)
     is_published = opens_at is not None and at > opens_at
     policy = _policy(session, found)
     shows = not found.is_own or policy.shows_result(at)
@@ -35,35 +41,35 @@ def bundle_attempt(session: Session, desk: Desk, found: Found, *, at: datetime) 
     )
     receipt = Receipt.model_validate(judgement.receipt)
     if not shows:
-        receipt = sign(withhold(receipt), desk.signing_key)
+        receipt = sign_receipt(to_withheld_receipt(receipt), desk.signing_key)
     return compose_bundle(
         rubric=rubric,
         receipt=receipt,
         public_key=_public_key(session, desk, receipt.key),
         answer=attempt.answer,
         variant=_variant(session, attempt.enrolment_id, rubric),
-        verdicts=list_verdicts(judgement_from(judgement).verdicts) if tells_why else None,
+        verdicts=list_verdicts(decode_judgement(judgement).verdicts) if tells_why else None,
         uses=_earlier(session, found, rubric, shows=shows, is_published=is_published),
         publishes_at=opens_at,
         keys=desk.keys(session, run_id=attempt.run_id) if is_published else None,
     )
 
 
-def when_published(session: Session, published: Published) -> datetime | None:
+def find_release_time(session: Session, published: PublishedAssignment) -> datetime | None:
     """When rubrics and keys are published: after everybody's last moment to hand in."""
     line = published.line
-    last = last_extended_due(session, run_id=line.run_id, assignment=line.assignment)
-    return publishes_at(published, last)
+    last = find_last_extended_due(session, run_id=line.run_id, assignment=line.assignment)
+    return compute_release_time(published, last)
 
 
-def _policy(session: Session, found: Found) -> Policy:
+def _policy(session: Session, found: VisibleAttempt) -> Policy:
     attempt = found.attempt
     pair = (attempt.enrolment_id, attempt.assignment)
     extension = find_extensions(session, pairs=[pair]).get(pair)
     return found.published.policy(attempt.question, extension)
 
 
-def _public_key(session: Session, desk: Desk, key_id: str | None) -> str | None:
+def _public_key(session: Session, desk: GradingContext, key_id: str | None) -> str | None:
     if key_id == desk.signing_key.id:
         return desk.signing_key.public
     private = list_signing_keys(session).get(key_id or "")
@@ -77,16 +83,16 @@ def _variant(session: Session, enrolment_id: str, rubric: Rubric) -> Variant:
     shown = find_variants(session, wanted=[name]).get(name)
     if shown is None:
         raise NotFound
-    return variant_from(enrolment_id, shown.drawn)
+    return decode_variant(enrolment_id, shown.drawn)
 
 
 def _earlier(
-    session: Session, found: Found, rubric: Rubric, *, shows: bool, is_published: bool
-) -> EarlierPart | None:
+    session: Session, found: VisibleAttempt, rubric: Rubric, *, shows: bool, is_published: bool
+) -> EarlierQuestion | None:
     if rubric.earlier is None or found.attempt.uses_attempt_id is None:
         return None
     used = find_judged(session, attempt_id=found.attempt.uses_attempt_id)
-    return EarlierPart(
+    return EarlierQuestion(
         question=rubric.earlier.id,
         # The answer that counted is the better one; with the keys everybody can see that anyway.
         answer=used[0].answer if used and (shows or is_published) else None,

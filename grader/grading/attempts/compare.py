@@ -12,15 +12,15 @@ import numpy as np
 
 from grader.engine.random.variants import stack_variants
 from grader.errors import NotFound, StudentError
-from grader.grading.attempts.find import Found
-from grader.grading.context import Desk
+from grader.grading.attempts.find import VisibleAttempt
+from grader.grading.context import GradingContext
 from grader.reading.answer import Numbers, Value, read_answer
 from grader.store.database import Session
 from grader.store.queries.attempts import AttemptLine
 
 
 @dataclass(frozen=True, slots=True)
-class NumbersDiffer:
+class NumberDifferences:
     """A field that is numbers in both: rows of (first, second), a vector being one row."""
 
     rows: tuple[tuple[tuple[float, float], ...], ...]
@@ -42,7 +42,7 @@ class NumbersDiffer:
 
 
 @dataclass(frozen=True, slots=True)
-class TextDiffers:
+class TextDifferences:
     """A field line by line: each with ``-`` for the first alone, ``+`` for the second, or space."""
 
     lines: tuple[tuple[str, str], ...]
@@ -54,11 +54,11 @@ class FieldDifference:
 
     name: str
     is_same: bool
-    how: NumbersDiffer | TextDiffers
+    how: NumberDifferences | TextDifferences
 
 
 def compare_attempts(
-    session: Session, desk: Desk, first: Found, second: Found
+    session: Session, desk: GradingContext, first: VisibleAttempt, second: VisibleAttempt
 ) -> list[FieldDifference]:
     """Field by field, what the second attempt sent otherwise than the first.
 
@@ -79,7 +79,7 @@ def compare_attempts(
     return [_compare(name, one, other, read) for name in names]
 
 
-def _read(session: Session, desk: Desk, found: Found) -> Mapping[str, Value]:
+def _read(session: Session, desk: GradingContext, found: VisibleAttempt) -> Mapping[str, Value]:
     """The fields as they are read; none where the question asks for something else since."""
     attempt = found.attempt
     rubric = found.published.rubric(attempt.question)
@@ -103,12 +103,12 @@ def _compare(
         return FieldDifference(name, is_same, _compare_numbers(before, after))
     lines = difflib.ndiff(_lines(one.answer.get(name)), _lines(other.answer.get(name)))
     marked = tuple((line[0], line[2:]) for line in lines if line[0] != "?")
-    return FieldDifference(name, is_same, TextDiffers(marked))
+    return FieldDifference(name, is_same, TextDifferences(marked))
 
 
-def _compare_numbers(before: Numbers, after: Numbers) -> NumbersDiffer:
+def _compare_numbers(before: Numbers, after: Numbers) -> NumberDifferences:
     pairs = zip(np.atleast_2d(before.array), np.atleast_2d(after.array), strict=True)
-    return NumbersDiffer(
+    return NumberDifferences(
         tuple(tuple(zip(one.tolist(), other.tolist(), strict=True)) for one, other in pairs)
     )
 

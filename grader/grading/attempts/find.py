@@ -5,31 +5,39 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from grader.accounts.callers import Caller, Place, enter_owned
+from grader.accounts.callers import Caller, Membership, get_viewer_membership
 from grader.domain.roles import Role, Scope
 from grader.errors import NotFound
-from grader.grading.attempts.report import AttemptReport, attempt_report
-from grader.grading.context import Desk, Published
+from grader.grading.attempts.report import AttemptReport, compose_attempt_report
+from grader.grading.context import GradingContext, PublishedAssignment
 from grader.store.database import Session
-from grader.store.queries.attempts import AttemptLine, JudgementLine, Part, find_judged, list_judged
-from grader.store.queries.courses import Member, get_member
-from grader.store.queries.decisions import list_reviews, newest_reviews
+from grader.store.queries.attempts import (
+    AttemptLine,
+    JudgementLine,
+    StudentQuestion,
+    find_judged,
+    list_judged,
+)
+from grader.store.queries.courses import MemberLine, get_member
+from grader.store.queries.decisions import list_reviews, select_latest_reviews
 from grader.store.queries.grades import find_grades
 from grader.store.queries.publications import find_extensions
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class VisibleAttempt:
     """An attempt with whom it belongs to and how the caller stands to it."""
 
     attempt: AttemptLine
     judgement: JudgementLine
-    place: Place
-    published: Published
+    place: Membership
+    published: PublishedAssignment
     is_own: bool
 
 
-def find_attempt(session: Session, desk: Desk, caller: Caller, *, attempt_id: str) -> Found:
+def get_visible_attempt(
+    session: Session, desk: GradingContext, caller: Caller, *, attempt_id: str
+) -> VisibleAttempt:
     """An attempt that the caller may see: an own one, or as staff of its course run.
 
     Raises
@@ -41,14 +49,16 @@ def find_attempt(session: Session, desk: Desk, caller: Caller, *, attempt_id: st
     if judged is None:
         raise NotFound
     attempt, judgement = judged
-    place, is_own = enter_owned(
+    place, is_own = get_viewer_membership(
         session, caller, run_id=attempt.run_id, enrolment_id=attempt.enrolment_id
     )
     published = desk.in_force(session, run_id=attempt.run_id, assignment=attempt.assignment)
-    return Found(attempt, judgement, place, published, is_own)
+    return VisibleAttempt(attempt, judgement, place, published, is_own)
 
 
-def report_attempt(session: Session, desk: Desk, found: Found, *, at: datetime) -> AttemptReport:
+def load_attempt_report(
+    session: Session, desk: GradingContext, found: VisibleAttempt, *, at: datetime
+) -> AttemptReport:
     """An attempt as the caller may see it."""
     (report,) = _reports(
         session,
@@ -64,8 +74,8 @@ def report_attempt(session: Session, desk: Desk, found: Found, *, at: datetime) 
 
 def list_attempts(
     session: Session,
-    desk: Desk,
-    place: Place,
+    desk: GradingContext,
+    place: Membership,
     *,
     assignment: str,
     question: str,
@@ -78,11 +88,11 @@ def list_attempts(
     else:
         place.caller.need(Scope.GRADES_READ)
         place.need(Role.ASSISTANT)
-        member: Member = get_member(session, run_id=place.run.id, login=student)
+        member: MemberLine = get_member(session, run_id=place.run.id, login=student)
         enrolment_id = member.enrolment.id
     published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
     published.rubric(question)
-    part: Part = (enrolment_id, assignment, question)
+    part: StudentQuestion = (enrolment_id, assignment, question)
     judged = list_judged(session, parts=[part])
     return _reports(
         session, desk, published, judged, part=part, at=at, for_staff=student is not None
@@ -91,11 +101,11 @@ def list_attempts(
 
 def _reports(
     session: Session,
-    desk: Desk,
-    published: Published,
+    desk: GradingContext,
+    published: PublishedAssignment,
     judged: list[tuple[AttemptLine, JudgementLine]],
     *,
-    part: Part,
+    part: StudentQuestion,
     at: datetime,
     for_staff: bool,
 ) -> list[AttemptReport]:
@@ -103,9 +113,11 @@ def _reports(
     extension = find_extensions(session, pairs=[(enrolment_id, assignment)])
     policy = published.policy(question, extension.get((enrolment_id, assignment)))
     grade = find_grades(session, parts=[part]).get(part)
-    reviews = newest_reviews(list_reviews(session, attempt_ids=[each.id for each, _ in judged]))
+    reviews = select_latest_reviews(
+        list_reviews(session, attempt_ids=[each.id for each, _ in judged])
+    )
     return [
-        attempt_report(
+        compose_attempt_report(
             attempt,
             judgement,
             rubric=published.rubric(question),

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from grader.engine.random.variants import Variant, stack_variants
 from grader.errors import NotFound, StudentError
 from grader.feedback.receipt import Receipt, list_verdicts
-from grader.grading.attempts.find import Found
+from grader.grading.attempts.find import VisibleAttempt
 from grader.grading.audit.judgements import PublicKeys
-from grader.grading.context import Desk
-from grader.grading.receipts.bundle import EarlierPart, compose_bundle
-from grader.grading.receipts.replay import Replay, replay
-from grader.grading.serialize import judgement_from, variant_from
+from grader.grading.context import GradingContext
+from grader.grading.receipts.bundle import EarlierQuestion, compose_bundle
+from grader.grading.receipts.replay import Replay, replay_bundle
+from grader.grading.serialize import decode_judgement, decode_variant
 from grader.grading.signing import SigningKey
 from grader.reading.answer import Answer, read_answer
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
 from grader.store.queries.attempts import JudgementLine, find_judged, find_variants
-from grader.store.queries.audit import AuditLine, list_audit_about
-from grader.store.queries.courses import Member, find_member
+from grader.store.queries.audit import AuditLine, list_audit_about, list_signing_keys
+from grader.store.queries.courses import MemberLine, find_member
 from grader.store.queries.decisions import (
     ExternalScoreLine,
     OverrideLine,
@@ -32,19 +32,18 @@ from grader.store.queries.decisions import (
 from grader.store.queries.grades import GradeLine, find_grades
 from grader.store.queries.people import get_person
 from grader.store.queries.publications import PublicationLine, get_publication, list_publications
-from grader.store.queries.signing_keys import list_signing_keys
-from grader.store.queries.verification import StoredAttempt, find_stored
+from grader.store.queries.verification import StoredAttempt, find_stored_attempts
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class AttemptDetails:
     """An attempt with all that is stored about it.
 
     `member` is None where the student has left; `answer` where it cannot be read by the rubric that
     judged it, and `rubric` where that one is not there any more. `names` are those of people by id.
     """
 
-    member: Member | None
+    member: MemberLine | None
     rubric: Rubric | None
     publication: PublicationLine
     is_in_force: bool
@@ -61,10 +60,12 @@ class Examined:
     names: dict[str, str]
 
 
-def examine(session: Session, desk: Desk, found: Found) -> Examined:
+def load_attempt_details(
+    session: Session, desk: GradingContext, found: VisibleAttempt
+) -> AttemptDetails:
     """Look everything up; the caller has seen that whoever asks is staff."""
     attempt, part = found.attempt, found.attempt.part
-    rubric = find_rubric(session, desk, found)
+    rubric = _find_rubric(session, desk, found)
     variant = _find_variant(session, found, rubric)
     receipt = Receipt.model_validate(found.judgement.receipt)
     reviews = list_reviews(session, attempt_ids=[attempt.id])
@@ -72,7 +73,7 @@ def examine(session: Session, desk: Desk, found: Found) -> Examined:
     external = list_external_scores(session, parts=[part])
     audit = _audit(session, found)
     people = {each.by for line in (reviews, overrides, external, audit) for each in line}
-    return Examined(
+    return AttemptDetails(
         member=find_member(session, run_id=attempt.run_id, login=attempt.enrolment_id),
         rubric=rubric,
         publication=get_publication(session, publication_id=attempt.publication_id),
@@ -91,7 +92,7 @@ def examine(session: Session, desk: Desk, found: Found) -> Examined:
     )
 
 
-def find_rubric(session: Session, desk: Desk, found: Found) -> Rubric | None:
+def _find_rubric(session: Session, desk: GradingContext, found: VisibleAttempt) -> Rubric | None:
     """The rubric that the newest judgement is by: of the attempt's publication, or a later one."""
     attempt, judgement = found.attempt, found.judgement
     wanted = (judgement.rubric_version, judgement.receipt["used_rubric"])
@@ -103,17 +104,17 @@ def find_rubric(session: Session, desk: Desk, found: Found) -> Rubric | None:
     return None
 
 
-def _find_variant(session: Session, found: Found, rubric: Rubric | None) -> Variant | None:
+def _find_variant(session: Session, found: VisibleAttempt, rubric: Rubric | None) -> Variant | None:
     if rubric is None:
         return None
     question = rubric.question
     source = question.uses.question if question.uses else question
     key = (found.attempt.enrolment_id, source.id, source.revision)
     shown = find_variants(session, wanted=[key]).get(key)
-    return variant_from(found.attempt.enrolment_id, shown.drawn) if shown else None
+    return decode_variant(found.attempt.enrolment_id, shown.drawn) if shown else None
 
 
-def _read(found: Found, rubric: Rubric | None, variant: Variant | None) -> Answer | None:
+def _read(found: VisibleAttempt, rubric: Rubric | None, variant: Variant | None) -> Answer | None:
     if rubric is None or variant is None:
         return None
     try:
@@ -123,12 +124,12 @@ def _read(found: Found, rubric: Rubric | None, variant: Variant | None) -> Answe
         return None
 
 
-def _judgements(session: Session, found: Found) -> tuple[JudgementLine, ...]:
-    stored = find_stored(session, ids=[found.attempt.id]).get(found.attempt.id)
+def _judgements(session: Session, found: VisibleAttempt) -> tuple[JudgementLine, ...]:
+    stored = find_stored_attempts(session, ids=[found.attempt.id]).get(found.attempt.id)
     return tuple(stored.judgements) if isinstance(stored, StoredAttempt) else (found.judgement,)
 
 
-def _audit(session: Session, found: Found) -> tuple[AuditLine, ...]:
+def _audit(session: Session, found: VisibleAttempt) -> tuple[AuditLine, ...]:
     """What was done about the attempt, or about the student in this question or assignment."""
     attempt = found.attempt
     lines = list_audit_about(
@@ -137,7 +138,7 @@ def _audit(session: Session, found: Found) -> tuple[AuditLine, ...]:
     return tuple(each for each in lines if _is_about(each, found))
 
 
-def _is_about(line: AuditLine, found: Found) -> bool:
+def _is_about(line: AuditLine, found: VisibleAttempt) -> bool:
     attempt = found.attempt
     if line.subject == attempt.id:
         return True
@@ -159,13 +160,13 @@ def _names(session: Session, ids: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def replay_attempt(session: Session, desk: Desk, found: Found) -> Replay | None:
+def replay_attempt(session: Session, desk: GradingContext, found: VisibleAttempt) -> Replay | None:
     """Judge an attempt again by what is stored, and compare; nothing is changed.
 
     None where the rubric or the variant that it was judged by is not there any more.
     """
     attempt, judgement = found.attempt, found.judgement
-    rubric = find_rubric(session, desk, found)
+    rubric = _find_rubric(session, desk, found)
     variant = _find_variant(session, found, rubric)
     if rubric is None or variant is None:
         return None
@@ -177,11 +178,11 @@ def replay_attempt(session: Session, desk: Desk, found: Found) -> Replay | None:
         public_key=public,
         answer=attempt.answer,
         variant=variant,
-        verdicts=list_verdicts(judgement_from(judgement).verdicts),
+        verdicts=list_verdicts(decode_judgement(judgement).verdicts),
         uses=_earlier(session, found, rubric),
         keys=desk.keys(session, run_id=attempt.run_id),
     )
-    checks = replay(bundle, key=public).checks
+    checks = replay_bundle(bundle, key=public).checks
     # Whose key it is says the signature here: only keys of this service were looked for.
     return Replay(tuple(each for each in checks if each.name != "signer"))
 
@@ -191,11 +192,11 @@ def _public_key(session: Session, key_id: str | None) -> str | None:
     return SigningKey.from_bytes(private).public if private else None
 
 
-def _earlier(session: Session, found: Found, rubric: Rubric) -> EarlierPart | None:
+def _earlier(session: Session, found: VisibleAttempt, rubric: Rubric) -> EarlierQuestion | None:
     if rubric.earlier is None or found.attempt.uses_attempt_id is None:
         return None
     used = find_judged(session, attempt_id=found.attempt.uses_attempt_id)
-    return EarlierPart(
+    return EarlierQuestion(
         question=rubric.earlier.id,
         answer=used[0].answer if used else None,
         is_own=found.judgement.uses == "own",

@@ -8,25 +8,25 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 
-from grader.accounts.callers import Place
+from grader.accounts.callers import Membership
 from grader.domain.policies import Policy
 from grader.engine.random.variants import Variant
-from grader.errors import Refused
-from grader.grading.context import Desk, Published
+from grader.errors import RequestRefused
+from grader.grading.context import GradingContext, PublishedAssignment
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
-from grader.store.queries.attempts import Part, note_view
+from grader.store.queries.attempts import StudentQuestion, record_view
 from grader.store.queries.decisions import (
     ExternalScoreLine,
     OverrideLine,
     list_external_scores,
     list_overrides,
 )
-from grader.store.queries.grades import GradeLine, list_grades_of
+from grader.store.queries.grades import GradeLine, list_grades_of_students
 from grader.store.queries.publications import ExtensionLine, find_extensions, list_in_force
 
 
-class State(StrEnum):
+class QuestionStatus(StrEnum):
     """Where a student stands with a question, in a word."""
 
     NOT_OPEN = "not_open"
@@ -44,7 +44,7 @@ class QuestionState:
     rubric: Rubric
     policy: Policy
     grade: GradeLine | None
-    state: State
+    state: QuestionStatus
     shows_result: bool
 
     @property
@@ -72,7 +72,7 @@ class QuestionState:
 class AssignmentState:
     """An assignment as it stands for one student, or for staff without grades of their own."""
 
-    published: Published
+    published: PublishedAssignment
     extension: ExtensionLine | None
     questions: Mapping[str, QuestionState]
     time_zone: str
@@ -85,7 +85,7 @@ class AssignmentState:
 
 
 def list_assignments(
-    session: Session, desk: Desk, place: Place, *, at: datetime
+    session: Session, desk: GradingContext, place: Membership, *, at: datetime
 ) -> list[AssignmentState]:
     """All assignments of a course run, with where the caller stands."""
     lines = list_in_force(session, run_id=place.run.id)
@@ -93,7 +93,7 @@ def list_assignments(
 
 
 def get_assignment(
-    session: Session, desk: Desk, place: Place, *, assignment: str, at: datetime
+    session: Session, desk: GradingContext, place: Membership, *, assignment: str, at: datetime
 ) -> AssignmentState:
     """One assignment, with where the caller stands."""
     published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
@@ -101,13 +101,13 @@ def get_assignment(
 
 
 def _state(
-    session: Session, published: Published, place: Place, *, at: datetime
+    session: Session, published: PublishedAssignment, place: Membership, *, at: datetime
 ) -> AssignmentState:
     name, enrolment = published.line.assignment, place.enrolment
     extension, grades = None, {}
     if enrolment is not None:
         extension = find_extensions(session, pairs=[(enrolment.id, name)]).get((enrolment.id, name))
-        lines = list_grades_of(session, enrolment_ids=[enrolment.id], assignment=name)
+        lines = list_grades_of_students(session, enrolment_ids=[enrolment.id], assignment=name)
         grades = {line.question: line for line in lines}
     questions = {
         key: _question_state(published, key, extension, grades.get(key), at=at)
@@ -117,7 +117,7 @@ def _state(
 
 
 def _question_state(
-    published: Published,
+    published: PublishedAssignment,
     question: str,
     extension: ExtensionLine | None,
     grade: GradeLine | None,
@@ -128,25 +128,31 @@ def _question_state(
     shows = policy.shows_result(at)
     tells = shows or bool(grade and grade.is_overridden)
     return QuestionState(
-        published.rubric(question), policy, grade, _word(policy, grade, tells, at=at), shows
+        published.rubric(question), policy, grade, _status(policy, grade, tells, at=at), shows
     )
 
 
-def _word(policy: Policy, grade: GradeLine | None, shows: bool, *, at: datetime) -> State:
+def _status(
+    policy: Policy, grade: GradeLine | None, shows: bool, *, at: datetime
+) -> QuestionStatus:
     opens_at = policy.window.opens_at
     if opens_at is not None and at < opens_at:
-        return State.NOT_OPEN
+        return QuestionStatus.NOT_OPEN
     if grade is None or (grade.points is None and not grade.attempts):
-        return State.NOT_STARTED
+        return QuestionStatus.NOT_STARTED
     if not shows:
-        return State.SUBMITTED
+        return QuestionStatus.SUBMITTED
     if grade.points is not None and grade.points == grade.possible:
-        return State.SOLVED
-    return State.AWAITS_REVIEW if grade.pending or grade.needs_person else State.STARTED
+        return QuestionStatus.SOLVED
+    return (
+        QuestionStatus.AWAITS_REVIEW
+        if grade.pending or grade.needs_person
+        else QuestionStatus.STARTED
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class OpenedQuestion:
     """A question with the caller's own variant."""
 
     assignment: AssignmentState
@@ -156,25 +162,25 @@ class Shown:
     scores: tuple[ExternalScoreLine, ...] = ()
 
 
-def refuse_unopened(state: AssignmentState, place: Place, *, at: datetime) -> None:
+def refuse_unopened(state: AssignmentState, place: Membership, *, at: datetime) -> None:
     """Students see questions from the opening on; staff may look before."""
     opens_at = state.policy.window.opens_at
     if not place.is_staff and opens_at is not None and at < opens_at:
-        raise Refused(
+        raise RequestRefused(
             f"This assignment opens at {opens_at.isoformat()}.", code="assignment.not_open"
         )
 
 
-def show_question(
+def open_question(
     session: Session,
-    desk: Desk,
-    place: Place,
+    desk: GradingContext,
+    place: Membership,
     *,
     assignment: str,
     question: str,
     at: datetime,
     keep: bool,
-) -> Shown:
+) -> OpenedQuestion:
     """A question with the caller's variant.
 
     With `keep`, in a session that writes, it is noted when it was seen first, and the variant is
@@ -183,13 +189,13 @@ def show_question(
     state = get_assignment(session, desk, place, assignment=assignment, at=at)
     rubric = state.published.rubric(question)
     refuse_unopened(state, place, at=at)
-    variant = variant_of(session, desk, place, rubric, at=at, keep=keep)
-    shown = Shown(state, state.questions[question], variant)
+    variant = get_own_variant(session, desk, place, rubric, at=at, keep=keep)
+    shown = OpenedQuestion(state, state.questions[question], variant)
     if place.enrolment is None:
         return shown
-    part: Part = (place.enrolment.id, assignment, question)
+    part: StudentQuestion = (place.enrolment.id, assignment, question)
     if keep:
-        note_view(session, run_id=place.run.id, part=part, at=at)
+        record_view(session, run_id=place.run.id, part=part, at=at)
     return replace(
         shown,
         overrides=tuple(list_overrides(session, parts=[part])),
@@ -197,8 +203,14 @@ def show_question(
     )
 
 
-def variant_of(
-    session: Session, desk: Desk, place: Place, rubric: Rubric, *, at: datetime, keep: bool
+def get_own_variant(
+    session: Session,
+    desk: GradingContext,
+    place: Membership,
+    rubric: Rubric,
+    *,
+    at: datetime,
+    keep: bool,
 ) -> Variant:
     """The caller's own variant of a question."""
     if place.enrolment is None:

@@ -6,17 +6,17 @@ from grader.engine.judge.cases import Submission
 from grader.engine.random.variants import stack_variants
 from grader.errors import StudentError
 from grader.feedback.plots import Picture, make_pictures
-from grader.grading.context import Desk, Published
-from grader.grading.serialize import judgement_from
+from grader.grading.context import GradingContext, PublishedAssignment
+from grader.grading.serialize import decode_judgement
 from grader.reading.answer import read_answer
 from grader.store.database import Session
 from grader.store.queries.attempts import AttemptLine, JudgementLine, find_judged
 
 
-def picture_attempt(
+def draw_attempt_plots(
     session: Session,
-    desk: Desk,
-    published: Published,
+    desk: GradingContext,
+    published: PublishedAssignment,
     attempt: AttemptLine,
     judgement: JudgementLine,
 ) -> list[Picture]:
@@ -41,4 +41,4 @@ def picture_attempt(
         # The question asks for something else since.
         return []
     submission = Submission(own, answer, judge.used(own, earlier))
-    return make_pictures(judge, submission, revealing=judgement_from(judgement).is_solved)
+    return make_pictures(judge, submission, revealing=decode_judgement(judgement).is_solved)

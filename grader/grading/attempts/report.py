@@ -6,18 +6,18 @@ from datetime import datetime
 from typing import Any
 
 from grader.domain.policies import Feedback, Policy
-from grader.feedback.parts import Part, Points
+from grader.feedback.base import Points, ReportModel
 from grader.feedback.receipt import Receipt
-from grader.feedback.report import CriterionReport, Report, report_of
-from grader.grading.grades.settle import earned_points
-from grader.grading.serialize import judgement_from
-from grader.grading.signing import SigningKey, sign, withhold
+from grader.feedback.report import CriterionReport, Report, build_report
+from grader.grading.grades.settle import compute_earned_points
+from grader.grading.serialize import decode_judgement
+from grader.grading.signing import SigningKey, sign_receipt, to_withheld_receipt
 from grader.rubric.catalog import Rubric
 from grader.store.queries.attempts import AttemptLine, JudgementLine
 from grader.store.queries.decisions import ReviewLine
 
 
-class ReviewReport(Part):
+class ReviewReport(ReportModel):
     """What a person said about a written part."""
 
     criterion: str
@@ -45,7 +45,7 @@ class AttemptReport(Report):
     shows: Feedback
 
 
-def attempt_report(
+def compose_attempt_report(
     attempt: AttemptLine,
     judgement: JudgementLine,
     *,
@@ -59,14 +59,14 @@ def attempt_report(
     for_staff: bool = False,
 ) -> AttemptReport:
     """An attempt as a student may see it at a moment, or as staff see it."""
-    whole = report_of(
+    whole = build_report(
         rubric.question,
-        judgement_from(judgement),
+        decode_judgement(judgement),
         uses=judgement.uses,
         receipt=Receipt.model_validate(judgement.receipt),
     )
     days_late = policy.window.days_late(attempt.received_at)
-    points, *_ = earned_points(judgement, reviews)
+    points, *_ = compute_earned_points(judgement, reviews)
     report = AttemptReport(
         **_members(whole)
         | {
@@ -84,7 +84,7 @@ def attempt_report(
     )
     if for_staff:
         return report
-    return _as_allowed(report, policy, at=at, key=key)
+    return _withhold(report, policy, at=at, key=key)
 
 
 def _members(report: Report) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _review_reports(report: Report, reviews: dict[str, ReviewLine]) -> tuple[Rev
     )
 
 
-def _as_allowed(
+def _withhold(
     report: AttemptReport, policy: Policy, *, at: datetime, key: SigningKey
 ) -> AttemptReport:
     if not policy.shows_result(at):
@@ -122,14 +122,14 @@ def _as_allowed(
                 # Which earlier attempt counted tells which one was better.
                 "uses_attempt": None,
                 "is_counted": False,
-                "receipt": sign(withhold(report.receipt), key),
+                "receipt": sign_receipt(to_withheld_receipt(report.receipt), key),
                 "shows": policy.strictest,
             }
         )
     if policy.feedback is Feedback.CORRECTNESS:
         return report.model_copy(
             update={
-                "criteria": tuple(_bare(each) for each in report.criteria),
+                "criteria": tuple(_without_details(each) for each in report.criteria),
                 "feedback": (),
                 "misconceptions": (),
                 "shows": policy.feedback,
@@ -138,7 +138,7 @@ def _as_allowed(
     return report
 
 
-def _bare(criterion: CriterionReport) -> CriterionReport:
+def _without_details(criterion: CriterionReport) -> CriterionReport:
     """A criterion without anything but its points and how it came out."""
     hidden = ("reason", "measured", "needed", "share", "share_needed", "interval", "key_sets")
     return criterion.model_copy(update=dict.fromkeys(hidden))

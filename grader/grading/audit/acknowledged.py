@@ -11,18 +11,18 @@ import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from grader.feedback.receipt import Receipt, hash_answer
-from grader.grading.audit.findings import Tally
+from grader.grading.audit.findings import AuditCheck
 from grader.grading.audit.judgements import PublicKeys
-from grader.grading.signing import withhold
+from grader.grading.signing import to_withheld_receipt
 from grader.store.database import Session
-from grader.store.queries.raw_rows import Unreadable
-from grader.store.queries.verification import StoredAttempt, find_stored
+from grader.store.queries.verification import StoredAttempt, find_stored_attempts
+from grader.store.rows import UnreadableRow
 
 # So many lines are compared at once.
-_AT_ONCE = 200
+_BATCH_SIZE = 200
 
 
-class Acknowledged(BaseModel):
+class _AcknowledgedAttempt(BaseModel):
     """What a client was told: the body of an attempt, of which id and receipt are needed."""
 
     # A body has much more, which the receipt vouches for.
@@ -37,30 +37,30 @@ class Acknowledged(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _NumberedLine:
     place: int
-    told: Acknowledged
+    told: _AcknowledgedAttempt
 
 
 def check_acknowledged(
-    session: Session, lines: Iterable[bytes], keys: PublicKeys, tally: Tally
+    session: Session, lines: Iterable[bytes], keys: PublicKeys, tally: AuditCheck
 ) -> None:
     """Compare each line of JSON with what is stored; empty lines are left out."""
     read = _read(lines, tally)
-    while some := list(islice(read, _AT_ONCE)):
-        stored = find_stored(session, ids=[each.told.id for each in some])
+    while some := list(islice(read, _BATCH_SIZE)):
+        stored = find_stored_attempts(session, ids=[each.told.id for each in some])
         for each in some:
             for text in _faults(each.told, stored.get(each.told.id), keys):
                 tally.differs(each.told.id, f"{text} (line {each.place})")
 
 
-def _read(lines: Iterable[bytes], tally: Tally) -> Iterator[_Line]:
+def _read(lines: Iterable[bytes], tally: AuditCheck) -> Iterator[_NumberedLine]:
     for place, raw in enumerate(lines, 1):
         if not raw.strip():
             continue
         tally.look()
         try:
-            yield _Line(place, Acknowledged.model_validate(orjson.loads(raw)))
+            yield _NumberedLine(place, _AcknowledgedAttempt.model_validate(orjson.loads(raw)))
         except ValidationError:
             tally.differs(f"line {place}", "This is not what a client gets for an attempt.")
         except ValueError:
@@ -68,14 +68,14 @@ def _read(lines: Iterable[bytes], tally: Tally) -> Iterator[_Line]:
 
 
 def _faults(
-    told: Acknowledged, stored: StoredAttempt | Unreadable | None, keys: PublicKeys
+    told: _AcknowledgedAttempt, stored: StoredAttempt | UnreadableRow | None, keys: PublicKeys
 ) -> Iterator[str]:
     if not keys.have_signed(told.receipt):
         yield "The receipt has no valid signature of this service."
     if stored is None:
         yield "The attempt is not there."
         return
-    if isinstance(stored, Unreadable):
+    if isinstance(stored, UnreadableRow):
         yield "The attempt cannot be read."
         return
     wrong = [*_disagreeing(told, stored), *_disagreeing_receipt(told.receipt, stored)]
@@ -83,7 +83,7 @@ def _faults(
         yield f"The client was told otherwise: {', '.join(sorted(set(wrong)))}."
 
 
-def _disagreeing(told: Acknowledged, stored: StoredAttempt) -> Iterator[str]:
+def _disagreeing(told: _AcknowledgedAttempt, stored: StoredAttempt) -> Iterator[str]:
     """The names of what the attempt itself says otherwise."""
     attempt, receipt = stored.attempt, told.receipt
     is_so = {
@@ -119,7 +119,7 @@ def _disagreeing_receipt(told: Receipt, stored: StoredAttempt) -> list[str]:
         except ValidationError:
             continue
         whole = _different(told, kept)
-        differences.append(min(whole, _different(told, withhold(kept)), key=len))
+        differences.append(min(whole, _different(told, to_withheld_receipt(kept)), key=len))
     if not differences:
         return ["receipt"]
     return min(differences, key=len)

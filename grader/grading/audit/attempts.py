@@ -13,24 +13,29 @@ from datetime import UTC, datetime
 
 from grader.domain.policies import Phase, Window
 from grader.feedback.receipt import hash_answer
-from grader.grading.audit.findings import Tally
-from grader.grading.audit.rules import Rule, Rules
+from grader.grading.audit.findings import AuditCheck
+from grader.grading.audit.rules import PublicationRules, QuestionRule
 from grader.store.database import Session
-from grader.store.queries.attempts import AttemptLine, Part
-from grader.store.queries.raw_rows import Unreadable
-from grader.store.queries.verification import Generosity, Used, list_generosity, walk_attempts
+from grader.store.queries.attempts import AttemptLine, StudentQuestion
+from grader.store.queries.verification import (
+    LargestExtension,
+    UsedAttempt,
+    list_largest_extensions,
+    stream_attempts,
+)
+from grader.store.rows import UnreadableRow
 
-_NOTHING = Generosity(None, 0)
+_NO_EXTENSION = LargestExtension(None, 0)
 
 
-def check_attempts(session: Session, rules: Rules, tally: Tally) -> None:
+def check_attempts(session: Session, rules: PublicationRules, tally: AuditCheck) -> None:
     """Look at every attempt."""
-    given = list_generosity(session)
-    part: Part | None = None
+    given = list_largest_extensions(session)
+    part: StudentQuestion | None = None
     number: int | None = 0
-    for line in walk_attempts(session):
+    for line in stream_attempts(session):
         tally.look()
-        if isinstance(line, Unreadable):
+        if isinstance(line, UnreadableRow):
             tally.differs(line.id, "This attempt cannot be read.")
             # Whose it is and which number it has is not known either.
             part, number = None, None
@@ -53,9 +58,9 @@ def _misnumbered(number: int, before: int) -> str:
 
 def _faults(
     attempt: AttemptLine,
-    used: Used | None,
-    rules: Rules,
-    given: Mapping[tuple[str, str], Generosity],
+    used: UsedAttempt | None,
+    rules: PublicationRules,
+    given: Mapping[tuple[str, str], LargestExtension],
 ) -> Iterator[str]:
     if hash_answer(attempt.answer) != attempt.answer_digest:
         yield "The answer is not the one that its hash is of."
@@ -74,39 +79,41 @@ def _faults(
         yield f"Its publication {line.id} has no question {attempt.question}."
         return
     rule = known[attempt.question]
-    generosity = given.get((attempt.enrolment_id, attempt.assignment), _NOTHING)
-    yield from _beyond(attempt, rule, generosity)
+    generosity = given.get((attempt.enrolment_id, attempt.assignment), _NO_EXTENSION)
+    yield from _exceeded_limits(attempt, rule, generosity)
     yield from _wrong_use(attempt, used, rule)
 
 
-def _beyond(attempt: AttemptLine, rule: Rule, given: Generosity) -> Iterator[str]:
+def _exceeded_limits(
+    attempt: AttemptLine, rule: QuestionRule, given: LargestExtension
+) -> Iterator[str]:
     """Tell whether it is more, earlier or later than was allowed."""
     most = rule.policy.most_attempts + given.extra_attempts
     if attempt.number > most:
         yield f"It is attempt {attempt.number}, and {most} are allowed."
-    window = _widest(rule.policy.window, given)
+    window = _widest_window(rule.policy.window, given)
     match window.phase(attempt.received_at):
         case Phase.NOT_OPEN:
-            when = f"before the opening at {_shown(window.opens_at)}"
-            yield f"It was received at {_shown(attempt.received_at)}, {when}."
+            when = f"before the opening at {_format_time(window.opens_at)}"
+            yield f"It was received at {_format_time(attempt.received_at)}, {when}."
         case Phase.CLOSED:
-            when = f"after the end at {_shown(window.closes_at)}"
-            yield f"It was received at {_shown(attempt.received_at)}, {when}."
+            when = f"after the end at {_format_time(window.closes_at)}"
+            yield f"It was received at {_format_time(attempt.received_at)}, {when}."
         case Phase.OPEN | Phase.LATE:
             pass
 
 
-def _widest(window: Window, given: Generosity) -> Window:
+def _widest_window(window: Window, given: LargestExtension) -> Window:
     if window.due_at is None or given.due_at is None:
         return window
     return replace(window, due_at=max(window.due_at, given.due_at))
 
 
-def _shown(moment: datetime | None) -> str:
+def _format_time(moment: datetime | None) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if moment else "no time"
 
 
-def _wrong_use(attempt: AttemptLine, used: Used | None, rule: Rule) -> Iterator[str]:
+def _wrong_use(attempt: AttemptLine, used: UsedAttempt | None, rule: QuestionRule) -> Iterator[str]:
     """Tell whether it builds on something that it must not build on."""
     if attempt.uses_attempt_id is None:
         if rule.earlier is not None:

@@ -9,18 +9,22 @@ from typing import Any
 
 import orjson
 
-from grader.grading.audit.findings import Tally
+from grader.grading.audit.findings import AuditCheck
 from grader.store.database import Session
-from grader.store.queries.audit import BEGINNING, AuditLine, digest_of
-from grader.store.queries.raw_rows import Unreadable
-from grader.store.queries.verification import find_attempt_ids, walk_answered, walk_chain
+from grader.store.queries.audit import GENESIS_DIGEST, AuditLine, hash_entry
+from grader.store.queries.verification import (
+    find_attempt_ids,
+    stream_answered_requests,
+    stream_audit_chain,
+)
+from grader.store.rows import UnreadableRow
 
 # So many answers are compared at once.
-_AT_ONCE = 200
+_BATCH_SIZE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ChainHead:
     """The end of the audit chain at some time: the number and the digest of its last entry."""
 
     number: int
@@ -31,25 +35,25 @@ class Head:
 
 
 #: The head of a chain without entries.
-NO_ENTRY = Head(0, BEGINNING)
+EMPTY_CHAIN = ChainHead(0, GENESIS_DIGEST)
 
 
-def check_chain(session: Session, known: Head | None, tally: Tally) -> Head:
+def check_chain(session: Session, known: ChainHead | None, tally: AuditCheck) -> ChainHead:
     """Compute every entry's digest anew; an earlier head must still be in the chain.
 
     Returns the head of the chain: that the end was cut off cannot be seen from inside.
     """
-    head, is_there = NO_ENTRY, known in (None, NO_ENTRY)
-    previous: str | None = BEGINNING
-    for line in walk_chain(session):
+    head, is_there = EMPTY_CHAIN, known in (None, EMPTY_CHAIN)
+    previous: str | None = GENESIS_DIGEST
+    for line in stream_audit_chain(session):
         tally.look()
-        if isinstance(line, Unreadable):
+        if isinstance(line, UnreadableRow):
             tally.differs(line.id, "This entry cannot be read.")
             previous = None
             continue
         for text in _faults(line, head.number, previous):
             tally.differs(str(line.number), text)
-        head, previous = Head(line.number, line.digest), line.digest
+        head, previous = ChainHead(line.number, line.digest), line.digest
         is_there |= known == head
     if not is_there and known is not None:
         tally.differs(str(known.number), "The head that was given is not in the chain any more.")
@@ -63,26 +67,26 @@ def _faults(line: AuditLine, number: int, previous: str | None) -> Iterator[str]
     if previous is not None and line.previous != previous:
         yield "It is not bound to the entry before."
     try:
-        digest = digest_of(line)
+        digest = hash_entry(line)
     except (TypeError, ValueError):
         digest = ""
     if line.digest != digest:
         yield "Its digest is not that of its content."
 
 
-def check_answered(session: Session, tally: Tally) -> None:
+def check_stored_responses(session: Session, tally: AuditCheck) -> None:
     """Attempts that are named in answers kept for requests sent again are there."""
-    lines = walk_answered(session)
-    while some := list(islice(lines, _AT_ONCE)):
+    lines = stream_answered_requests(session)
+    while some := list(islice(lines, _BATCH_SIZE)):
         tally.look(len(some))
         named: list[tuple[str, str]] = []
         for line in some:
-            if isinstance(line, Unreadable):
+            if isinstance(line, UnreadableRow):
                 tally.differs(line.id, "What was answered to this key cannot be read.")
                 continue
             key, body = line
             try:
-                named.extend((key, each) for each in _attempts_in(orjson.loads(body)))
+                named.extend((key, each) for each in _find_attempt_ids(orjson.loads(body)))
             except ValueError:
                 tally.differs(key, "What was answered to this key is no JSON.")
         there = find_attempt_ids(session, ids=[attempt for _, attempt in named])
@@ -92,11 +96,11 @@ def check_answered(session: Session, tally: Tally) -> None:
                 tally.differs(key, text)
 
 
-def _attempts_in(data: Any) -> Iterator[str]:
+def _find_attempt_ids(data: Any) -> Iterator[str]:
     """The ids of attempts that an answer names; what a student sent is not searched."""
     if isinstance(data, list):
         for each in data:
-            yield from _attempts_in(each)
+            yield from _find_attempt_ids(each)
     if not isinstance(data, dict):
         return
     for name, value in data.items():
@@ -104,4 +108,4 @@ def _attempts_in(data: Any) -> Iterator[str]:
             if name != "id" or value.startswith("att_"):
                 yield value
         elif name != "answer":
-            yield from _attempts_in(value)
+            yield from _find_attempt_ids(value)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 #: So many discrepancies of a check are kept; all are counted.
-MOST_SHOWN = 50
+MAX_DISCREPANCIES = 50
 
 #: Hears which check has just looked at so many more things.
-Tell = Callable[[str, int], None]
+ProgressCallback = Callable[[str, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Discrepancy:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class AuditCheckResult:
     """How one check came out; `found` also counts the discrepancies that are not kept."""
 
     name: str
@@ -36,11 +36,11 @@ class Checked:
 
 
 @dataclass(slots=True)
-class Tally:
+class AuditCheck:
     """A check at work."""
 
     name: str
-    tell: Tell
+    tell: ProgressCallback
     looked_at: int = 0
     found: int = 0
     kept: list[Discrepancy] = field(default_factory=list)
@@ -53,9 +53,9 @@ class Tally:
     def differs(self, subject: str, text: str) -> None:
         """Note a discrepancy."""
         self.found += 1
-        if len(self.kept) < MOST_SHOWN:
+        if len(self.kept) < MAX_DISCREPANCIES:
             self.kept.append(Discrepancy(subject, text))
 
-    def checked(self) -> Checked:
+    def checked(self) -> AuditCheckResult:
         """How it came out."""
-        return Checked(self.name, self.looked_at, self.found, tuple(self.kept))
+        return AuditCheckResult(self.name, self.looked_at, self.found, tuple(self.kept))

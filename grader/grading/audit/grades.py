@@ -5,33 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
+from decimal import Decimal
 from itertools import groupby, islice
 from operator import itemgetter
 
 from grader.errors import KeysetError
-from grader.grading.audit.findings import Tally
-from grader.grading.audit.rules import Rules
-from grader.grading.context import Published
-from grader.grading.grades.settle import compute_standings, grade_line, load_events
+from grader.grading.audit.findings import AuditCheck
+from grader.grading.audit.rules import PublicationRules
+from grader.grading.context import PublishedAssignment
+from grader.grading.grades.settle import compute_standings, load_events, make_grade_line
 from grader.store.database import Session
-from grader.store.queries.attempts import Part
+from grader.store.queries.attempts import StudentQuestion
 from grader.store.queries.grades import GradeLine, find_grades
-from grader.store.queries.verification import walk_parts
+from grader.store.queries.verification import (
+    StoredTotal,
+    stream_login_mismatches,
+    stream_student_questions,
+    stream_totals,
+)
 
 # So many grades are computed at once.
-_AT_ONCE = 100
+_BATCH_SIZE = 100
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: What only says how often and when a grade changed.
-_ASIDE = ("changes", "changed_at")
+_BOOKKEEPING_FIELDS = ("changes", "changed_at")
 _ILL_FORMED = (ArithmeticError, AttributeError, KeysetError, LookupError, TypeError, ValueError)
 
 
-def check_grades(session: Session, rules: Rules, tally: Tally) -> None:
+def check_grades(session: Session, rules: PublicationRules, tally: AuditCheck) -> None:
     """Compute every grade anew and compare."""
-    for run_id, of_run in groupby(walk_parts(session), key=itemgetter(0)):
+    for run_id, of_run in groupby(stream_student_questions(session), key=itemgetter(0)):
         parts = (part for _, part in of_run)
-        while some := list(islice(parts, _AT_ONCE)):
+        while some := list(islice(parts, _BATCH_SIZE)):
             tally.look(len(some))
             if run_id is None:
                 for part in some:
@@ -41,9 +47,13 @@ def check_grades(session: Session, rules: Rules, tally: Tally) -> None:
 
 
 def _check(
-    session: Session, rules: Rules, run_id: str, parts: Sequence[Part], tally: Tally
+    session: Session,
+    rules: PublicationRules,
+    run_id: str,
+    parts: Sequence[StudentQuestion],
+    tally: AuditCheck,
 ) -> None:
-    assignments: dict[str, Published] = {}
+    assignments: dict[str, PublishedAssignment] = {}
     for name in {assignment for _, assignment, _ in parts}:
         published = rules.in_force(run_id, name)
         if published is not None:
@@ -59,8 +69,11 @@ def _check(
 
 
 def _compare(
-    session: Session, run_id: str, parts: Sequence[Part], assignments: dict[str, Published]
-) -> list[tuple[Part, str]]:
+    session: Session,
+    run_id: str,
+    parts: Sequence[StudentQuestion],
+    assignments: dict[str, PublishedAssignment],
+) -> list[tuple[StudentQuestion, str]]:
     """All differences; where something cannot be read, one part after the other."""
     try:
         return list(_differences(session, run_id, parts, assignments))
@@ -71,8 +84,11 @@ def _compare(
 
 
 def _differences(
-    session: Session, run_id: str, parts: Sequence[Part], assignments: dict[str, Published]
-) -> Iterator[tuple[Part, str]]:
+    session: Session,
+    run_id: str,
+    parts: Sequence[StudentQuestion],
+    assignments: dict[str, PublishedAssignment],
+) -> Iterator[tuple[StudentQuestion, str]]:
     if not parts:
         return
     events = load_events(session, parts=parts)
@@ -81,7 +97,7 @@ def _differences(
     stored = find_grades(session, parts=parts)
     for part, (standing, possible) in sorted(compute_standings(events, assignments, parts).items()):
         before = stored.get(part)
-        now = grade_line(run_id, part, standing, possible, before, at=_EPOCH)
+        now = make_grade_line(run_id, part, standing, possible, before, at=_EPOCH)
         if part not in happened:
             yield part, "There is a grade, but nothing happened that it could come from."
         elif before is None:
@@ -91,15 +107,15 @@ def _differences(
 
 
 def _wrong(stored: GradeLine, computed: GradeLine) -> str:
-    names = [each.name for each in fields(GradeLine) if each.name not in _ASIDE]
+    names = [each.name for each in fields(GradeLine) if each.name not in _BOOKKEEPING_FIELDS]
     return ", ".join(
-        f"{name} is {_shown(stored, name)} and should be {_shown(computed, name)}"
+        f"{name} is {_format_value(stored, name)} and should be {_format_value(computed, name)}"
         for name in names
         if getattr(stored, name) != getattr(computed, name)
     )
 
 
-def _shown(line: GradeLine, name: str) -> str:
+def _format_value(line: GradeLine, name: str) -> str:
     value = getattr(line, name)
     return "nothing" if value is None else f"{value}"
 
@@ -108,6 +124,41 @@ def _points(line: GradeLine) -> str:
     return "without points" if line.points is None else f"{line.points:f} points"
 
 
-def _name(part: Part) -> str:
+def _name(part: StudentQuestion) -> str:
     enrolment_id, assignment, question = part
     return f"{enrolment_id} at {assignment}/{question}"
+
+
+def check_totals(session: Session, tally: AuditCheck) -> None:
+    """Add every student's grades up anew and compare; so, too, the logins that rosters go by."""
+    for line in stream_totals(session):
+        tally.look()
+        if wrong := _describe_wrong_total(line):
+            tally.differs(f"{line.enrolment_id} at {line.assignment}", wrong)
+    for enrolment_id, kept, right in stream_login_mismatches(session):
+        tally.look()
+        tally.differs(enrolment_id, f"The roster says {kept!r}, but the person is {right!r}.")
+
+
+def _describe_wrong_total(line: StoredTotal) -> str:
+    if line.run_id is None:
+        return f"There is no total, but it should be {_format_hundredths(line.graded_points)}."
+    if line.graded_run_id is None:
+        return "There is a total, but no grade that it could come from."
+    if line.run_id != line.graded_run_id:
+        return "The total is of another course run than the grades."
+    if (line.points, line.pending) != (line.graded_points, line.graded_pending):
+        return (
+            f"The total is {_format_hundredths(line.points)} and "
+            f"{_format_hundredths(line.pending)} pending; its grades "
+            f"come to {_format_hundredths(line.graded_points)} and "
+            f"{_format_hundredths(line.graded_pending)} pending."
+        )
+    return ""
+
+
+def _format_hundredths(hundredths: object) -> str:
+    """Points as they are read; what is no number at all is shown as it is."""
+    if not isinstance(hundredths, int | Decimal):
+        return repr(hundredths)
+    return f"{(Decimal(hundredths) / 100).normalize():f}"

@@ -10,14 +10,14 @@ from pydantic import ValidationError
 
 from grader.domain.verdicts import Verdict, combine
 from grader.feedback.receipt import Receipt, hash_verdicts, list_verdicts
-from grader.grading.audit.findings import Tally
-from grader.grading.serialize import judgement_from
+from grader.grading.audit.findings import AuditCheck
+from grader.grading.serialize import decode_judgement
 from grader.grading.signing import SigningKey, verify_signature
 from grader.store.database import Session
 from grader.store.queries.attempts import JudgementLine
-from grader.store.queries.raw_rows import Unreadable
-from grader.store.queries.signing_keys import list_signing_keys
-from grader.store.queries.verification import JudgedLine, walk_judgements, walk_orphans
+from grader.store.queries.audit import list_signing_keys
+from grader.store.queries.verification import JudgedLine, stream_judgements, stream_orphans
+from grader.store.rows import UnreadableRow
 
 #: What reading verdicts can come to where they are not what was written.
 _ILL_FORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -46,12 +46,12 @@ def _public_keys(session: Session) -> Iterator[tuple[str, str]]:
             yield key.id, key.public
 
 
-def check_judgements(session: Session, keys: PublicKeys, tally: Tally) -> None:
+def check_judgements(session: Session, keys: PublicKeys, tally: AuditCheck) -> None:
     """Look at every judgement."""
     attempt_id, number = "", 0
-    for line in walk_judgements(session):
+    for line in stream_judgements(session):
         tally.look()
-        if isinstance(line, Unreadable):
+        if isinstance(line, UnreadableRow):
             tally.differs(line.id, "A judgement of this attempt cannot be read.")
             attempt_id, number = line.id, -1
             continue
@@ -66,7 +66,7 @@ def check_judgements(session: Session, keys: PublicKeys, tally: Tally) -> None:
         number = line.judgement.number
         for text in _faults(line, line.judgement, keys):
             tally.differs(line.judgement.id, text)
-    for orphan, missing in walk_orphans(session):
+    for orphan, missing in stream_orphans(session):
         tally.differs(orphan, f"Its attempt {missing} is not there.")
 
 
@@ -76,7 +76,7 @@ def _faults(line: JudgedLine, judgement: JudgementLine, keys: PublicKeys) -> Ite
     if judgement.number == 1 and judgement.rubric_version != line.published_version:
         yield "It is by another rubric than the one that was in force for the attempt."
     try:
-        verdicts = judgement_from(judgement).verdicts
+        verdicts = decode_judgement(judgement).verdicts
     except _ILL_FORMED:
         yield "Its verdicts cannot be read."
         return

@@ -18,26 +18,30 @@ from grader.engine.random.draws import DrawFailed
 from grader.engine.random.variants import Variant, stack_variants
 from grader.errors import KeysetError, StudentError
 from grader.feedback.receipt import list_verdicts
-from grader.grading.audit.findings import Tally
-from grader.grading.audit.rules import Rules
-from grader.grading.serialize import judgement_from, variant_from
+from grader.grading.audit.findings import AuditCheck
+from grader.grading.audit.rules import PublicationRules
+from grader.grading.serialize import decode_judgement, decode_variant
 from grader.reading.answer import Answer, read_answer
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
 from grader.store.queries.attempts import AttemptLine, JudgementLine, find_variants
-from grader.store.queries.raw_rows import Unreadable
-from grader.store.queries.verification import StoredAttempt, find_stored, walk_attempt_ids
+from grader.store.queries.verification import (
+    StoredAttempt,
+    find_stored_attempts,
+    stream_attempt_ids,
+)
+from grader.store.rows import UnreadableRow
 
 # So many attempts are judged at once.
-_AT_ONCE = 100
+_BATCH_SIZE = 100
 
-_UNFIT = (
+_JUDGING_ERRORS = (
     KeysetError, DrawFailed, ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class RejudgeSample:
     """Which attempts are judged again: so many, chosen by a seed, or with None all of them."""
 
     most: int | None
@@ -45,7 +49,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
+class _RejudgeCase:
     attempt: AttemptLine
     judgement: JudgementLine
     judge: Judge
@@ -53,17 +57,19 @@ class _Case:
     stored: tuple[Verdict, ...]
 
 
-def check_again(session: Session, rules: Rules, sample: Sample, tally: Tally) -> None:
+def check_rejudged(
+    session: Session, rules: PublicationRules, sample: RejudgeSample, tally: AuditCheck
+) -> None:
     """Judge attempts again, and compare the verdicts that hold."""
-    ids = iter(_choose(walk_attempt_ids(session), sample))
-    while some := list(islice(ids, _AT_ONCE)):
-        stored = find_stored(session, ids=some)
+    ids = iter(_choose(stream_attempt_ids(session), sample))
+    while some := list(islice(ids, _BATCH_SIZE)):
+        stored = find_stored_attempts(session, ids=some)
         used = [
             each.attempt.uses_attempt_id
             for each in stored.values()
             if isinstance(each, StoredAttempt) and each.attempt.uses_attempt_id
         ]
-        earlier = find_stored(session, ids=used)
+        earlier = find_stored_attempts(session, ids=used)
         cases = [
             case
             for each in some
@@ -73,7 +79,7 @@ def check_again(session: Session, rules: Rules, sample: Sample, tally: Tally) ->
         tally.look(len(some))
 
 
-def _choose(ids: Iterator[str], sample: Sample) -> Iterable[str]:
+def _choose(ids: Iterator[str], sample: RejudgeSample) -> Iterable[str]:
     """A fair choice of so many, without having all of them in memory."""
     if sample.most is None:
         return ids
@@ -88,26 +94,28 @@ def _choose(ids: Iterator[str], sample: Sample) -> Iterable[str]:
 
 
 def _prepare(
-    rules: Rules,
+    rules: PublicationRules,
     attempt_id: str,
-    stored: StoredAttempt | Unreadable | None,
-    earlier: dict[str, StoredAttempt | Unreadable],
-    tally: Tally,
-) -> _Case | None:
+    stored: StoredAttempt | UnreadableRow | None,
+    earlier: dict[str, StoredAttempt | UnreadableRow],
+    tally: AuditCheck,
+) -> _RejudgeCase | None:
     """Everything that is needed to judge an attempt again; None where that cannot be."""
     if not isinstance(stored, StoredAttempt) or not stored.judgements:
         tally.differs(attempt_id, "There is nothing to compare with.")
         return None
     used = earlier.get(stored.attempt.uses_attempt_id or "")
     try:
-        return _case(rules, stored, used if isinstance(used, StoredAttempt) else None)
-    except _UNFIT as error:
+        return _make_case(rules, stored, used if isinstance(used, StoredAttempt) else None)
+    except _JUDGING_ERRORS as error:
         (reason, *_) = str(error).splitlines() or [type(error).__name__]
         tally.differs(attempt_id, f"It cannot be judged by what is stored: {reason[:300]}")
         return None
 
 
-def _case(rules: Rules, stored: StoredAttempt, used: StoredAttempt | None) -> _Case:
+def _make_case(
+    rules: PublicationRules, stored: StoredAttempt, used: StoredAttempt | None
+) -> _RejudgeCase:
     attempt, judgement = stored.attempt, stored.judgements[-1]
     rubric = _rubric(rules, attempt, judgement)
     judge = rules.desk.judge(rules.session, run_id=attempt.run_id, rubric=rubric)
@@ -116,10 +124,10 @@ def _case(rules: Rules, stored: StoredAttempt, used: StoredAttempt | None) -> _C
     answer = read_answer(attempt.answer, rubric.question.fields, drawn)
     before = _read_earlier(rubric, used, variant)
     submission = Submission(variant, answer, judge.used(variant, before))
-    return _Case(attempt, judgement, judge, submission, judgement_from(judgement).verdicts)
+    return _RejudgeCase(attempt, judgement, judge, submission, decode_judgement(judgement).verdicts)
 
 
-def _rubric(rules: Rules, attempt: AttemptLine, judgement: JudgementLine) -> Rubric:
+def _rubric(rules: PublicationRules, attempt: AttemptLine, judgement: JudgementLine) -> Rubric:
     """The rubric that it was judged by: that of its own publication, or after a regrade another.
 
     A part that builds on another was judged by both files.
@@ -145,7 +153,7 @@ def _variant(session: Session, attempt: AttemptLine, judge: Judge) -> Variant:
     shown = find_variants(session, wanted=[key]).get(key)
     if shown is None:
         raise LookupError("the variant that was shown is not there.")
-    variant = variant_from(attempt.enrolment_id, shown.drawn)
+    variant = decode_variant(attempt.enrolment_id, shown.drawn)
     if not _are_close(variant, judge.variant(attempt.enrolment_id)):
         raise LookupError("the variant that was shown is not the one that the secret gives.")
     return variant
@@ -175,9 +183,9 @@ def _read_earlier(rubric: Rubric, used: StoredAttempt | None, variant: Variant) 
         return None
 
 
-def _judge(cases: Sequence[_Case], tally: Tally) -> None:
+def _judge(cases: Sequence[_RejudgeCase], tally: AuditCheck) -> None:
     """Judge all answers to a question at once."""
-    groups: dict[int, list[_Case]] = defaultdict(list)
+    groups: dict[int, list[_RejudgeCase]] = defaultdict(list)
     for case in cases:
         groups[id(case.judge)].append(case)
     for group in groups.values():
@@ -185,7 +193,7 @@ def _judge(cases: Sequence[_Case], tally: Tally) -> None:
         for case, judgement in zip(group, judgements, strict=True):
             different = _different(case.stored, judgement.verdicts)
             if different:
-                tally.differs(case.attempt.id, _told(case, different))
+                tally.differs(case.attempt.id, _describe_difference(case, different))
 
 
 def _different(stored: Iterable[Verdict], again: Iterable[Verdict]) -> list[str]:
@@ -195,7 +203,7 @@ def _different(stored: Iterable[Verdict], again: Iterable[Verdict]) -> list[str]
     return [name for name in {**before, **now} if before.get(name) != now.get(name)]
 
 
-def _told(case: _Case, different: list[str]) -> str:
+def _describe_difference(case: _RejudgeCase, different: list[str]) -> str:
     engine = case.judgement.receipt.get("engine")
     other = "" if engine == __version__ else f" It was judged by Keyset {engine}."
     return f"Judged again it comes out differently: {', '.join(different)}.{other}"

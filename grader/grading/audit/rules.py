@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 
 from grader.domain.policies import Policy
 from grader.errors import KeysetError
-from grader.feedback.parts import digest
-from grader.grading.audit.findings import Tally
-from grader.grading.context import Desk, Published
+from grader.feedback.base import hash_bytes
+from grader.grading.audit.findings import AuditCheck
+from grader.grading.context import GradingContext, PublishedAssignment
 from grader.store.database import Session
 from grader.store.queries.publications import PublicationLine
-from grader.store.queries.raw_rows import Unreadable
-from grader.store.queries.verification import list_all_publications, walk_rubric_texts
+from grader.store.queries.verification import list_all_publications, stream_rubric_texts
+from grader.store.rows import UnreadableRow
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class QuestionRule:
     """What held for a question: its policy without extensions, and the part that it builds on."""
 
     policy: Policy
@@ -25,13 +25,13 @@ class Rule:
 
 
 @dataclass(slots=True)
-class Rules:
+class PublicationRules:
     """All publications that can be read, loaded when they are first asked for."""
 
     session: Session
-    desk: Desk
+    desk: GradingContext
     _lines: dict[str, PublicationLine] | None = None
-    _known: dict[str, dict[str, Rule] | None] = field(default_factory=dict)
+    _known: dict[str, dict[str, QuestionRule] | None] = field(default_factory=dict)
 
     @property
     def lines(self) -> dict[str, PublicationLine]:
@@ -41,21 +41,21 @@ class Rules:
             self._lines = {each.id: each for each in lines if isinstance(each, PublicationLine)}
         return self._lines
 
-    def of(self, publication_id: str) -> dict[str, Rule] | None:
+    def of(self, publication_id: str) -> dict[str, QuestionRule] | None:
         """What held for the questions of a publication; None where its texts cannot be used."""
         if publication_id not in self._known:
             published = self.compiled(self.lines[publication_id])
             self._known[publication_id] = _rules(published) if published else None
         return self._known[publication_id]
 
-    def compiled(self, line: PublicationLine) -> Published | None:
+    def compiled(self, line: PublicationLine) -> PublishedAssignment | None:
         """A publication, compiled; None where its texts cannot be used."""
         try:
             return self.desk.published(self.session, line)
         except KeysetError:
             return None
 
-    def in_force(self, run_id: str, assignment: str) -> Published | None:
+    def in_force(self, run_id: str, assignment: str) -> PublishedAssignment | None:
         """What is in force now; None where there is nothing, or its texts cannot be used."""
         newest = next(self.newest_first(run_id, assignment), None)
         return self.compiled(newest) if newest else None
@@ -67,24 +67,26 @@ class Rules:
                 yield line
 
 
-def _rules(published: Published) -> dict[str, Rule]:
+def _rules(published: PublishedAssignment) -> dict[str, QuestionRule]:
     return {
-        name: Rule(published.policy(name), rubric.earlier.form.id if rubric.earlier else None)
+        name: QuestionRule(
+            published.policy(name), rubric.earlier.form.id if rubric.earlier else None
+        )
         for name, rubric in published.assignment.rubrics.items()
     }
 
 
-def check_rubrics(session: Session, rules: Rules, tally: Tally) -> None:
+def check_rubrics(session: Session, rules: PublicationRules, tally: AuditCheck) -> None:
     """Rubric texts have the hashes that they are known by, and publications can be used."""
-    for line in walk_rubric_texts(session):
+    for line in stream_rubric_texts(session):
         tally.look()
-        if isinstance(line, Unreadable):
+        if isinstance(line, UnreadableRow):
             tally.differs(line.id, "This text cannot be read.")
-        elif digest(line[1].encode()) != line[0]:
+        elif hash_bytes(line[1].encode()) != line[0]:
             tally.differs(line[0], "The text is not the one that this hash is of.")
     for publication in list_all_publications(session):
         tally.look()
-        if isinstance(publication, Unreadable):
+        if isinstance(publication, UnreadableRow):
             tally.differs(publication.id, "This publication cannot be read.")
         elif rules.of(publication.id) is None:
             tally.differs(publication.id, "Nothing can be graded by the texts of this publication.")

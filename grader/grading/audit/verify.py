@@ -10,28 +10,44 @@ from dataclasses import dataclass, field
 
 from grader.grading.audit.acknowledged import check_acknowledged
 from grader.grading.audit.attempts import check_attempts
-from grader.grading.audit.chain import NO_ENTRY, Head, check_answered, check_chain
-from grader.grading.audit.derived import check_derived
-from grader.grading.audit.findings import Checked, Discrepancy, Tally, Tell
-from grader.grading.audit.grades import check_grades
+from grader.grading.audit.chain import EMPTY_CHAIN, ChainHead, check_chain, check_stored_responses
+from grader.grading.audit.findings import (
+    AuditCheck,
+    AuditCheckResult,
+    Discrepancy,
+    ProgressCallback,
+)
+from grader.grading.audit.grades import check_grades, check_totals
 from grader.grading.audit.judgements import PublicKeys, check_judgements
-from grader.grading.audit.rejudging import Sample, check_again
-from grader.grading.audit.rules import Rules, check_rubrics
-from grader.grading.context import Desk
+from grader.grading.audit.rejudging import RejudgeSample, check_rejudged
+from grader.grading.audit.rules import PublicationRules, check_rubrics
+from grader.grading.context import GradingContext
 from grader.store.database import Session
-from grader.store.queries.derived import count_totals_kept
-from grader.store.queries.raw_rows import Damage, noticing_damage
-from grader.store.queries.verification import ask_database, count_rows, list_self_checks
+from grader.store.queries.verification import (
+    count_rows,
+    count_stored_totals,
+    list_self_checks,
+    run_self_check,
+)
+from grader.store.rows import DamagedDatabase, raise_on_damage
 
-__all__ = ["Checked", "Discrepancy", "Head", "Sample", "Verification", "count_steps", "verify"]
+__all__ = [
+    "AuditCheckResult",
+    "ChainHead",
+    "Discrepancy",
+    "RejudgeSample",
+    "Verification",
+    "count_steps",
+    "verify",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
     """All checks in order, and the head of the audit chain, to be kept elsewhere."""
 
-    checks: tuple[Checked, ...]
-    head: Head
+    checks: tuple[AuditCheckResult, ...]
+    head: ChainHead
 
     @property
     def is_fine(self) -> bool:
@@ -39,7 +55,7 @@ class Verification:
         return all(each.is_fine for each in self.checks)
 
 
-def count_steps(session: Session, *, sample: Sample | None = None) -> int:
+def count_steps(session: Session, *, sample: RejudgeSample | None = None) -> int:
     """About how many things are looked at, those of a list of acknowledged attempts aside."""
     sizes = count_rows(session)
     again = 0
@@ -51,7 +67,7 @@ def count_steps(session: Session, *, sample: Sample | None = None) -> int:
         + sizes.rubric_texts
         + sizes.publications
         + sizes.grades
-        + count_totals_kept(session)
+        + count_stored_totals(session)
         + sizes.audit
         + sizes.answered
         + again
@@ -60,12 +76,12 @@ def count_steps(session: Session, *, sample: Sample | None = None) -> int:
 
 def verify(
     session: Session,
-    desk: Desk,
+    desk: GradingContext,
     *,
     acknowledged: Iterable[bytes] | None = None,
-    head: Head | None = None,
-    sample: Sample | None = None,
-    tell: Tell = lambda _name, _count: None,
+    head: ChainHead | None = None,
+    sample: RejudgeSample | None = None,
+    tell: ProgressCallback = lambda _name, _count: None,
 ) -> Verification:
     """Look at everything that is stored.
 
@@ -80,9 +96,9 @@ def verify(
     tell
         Hears how far it is.
     """
-    work = _Work(session, tell)
+    work = _Verifier(session, tell)
     work.run("database", work.ask_database)
-    rules, keys = Rules(session, desk), PublicKeys(session)
+    rules, keys = PublicationRules(session, desk), PublicKeys(session)
     if acknowledged is not None:
         work.run(
             "acknowledged", lambda tally: check_acknowledged(session, acknowledged, keys, tally)
@@ -91,40 +107,40 @@ def verify(
     work.run("attempts", lambda tally: check_attempts(session, rules, tally))
     work.run("judgements", lambda tally: check_judgements(session, keys, tally))
     work.run("grades", lambda tally: check_grades(session, rules, tally))
-    work.run("totals", lambda tally: check_derived(session, tally))
+    work.run("totals", lambda tally: check_totals(session, tally))
     work.run("audit chain", lambda tally: work.follow_chain(head, tally))
-    work.run("idempotency", lambda tally: check_answered(session, tally))
+    work.run("idempotency", lambda tally: check_stored_responses(session, tally))
     if sample is not None:
-        work.run("judged again", lambda tally: check_again(session, rules, sample, tally))
+        work.run("judged again", lambda tally: check_rejudged(session, rules, sample, tally))
     return Verification(tuple(work.done), work.head)
 
 
 @dataclass(slots=True)
-class _Work:
+class _Verifier:
     """A verification at work."""
 
     session: Session
-    tell: Tell
-    done: list[Checked] = field(default_factory=list)
-    head: Head = NO_ENTRY
+    tell: ProgressCallback
+    done: list[AuditCheckResult] = field(default_factory=list)
+    head: ChainHead = EMPTY_CHAIN
 
-    def run(self, name: str, check: Callable[[Tally], None]) -> None:
+    def run(self, name: str, check: Callable[[AuditCheck], None]) -> None:
         """Run one check; damage ends it, and the next one is tried all the same."""
-        tally = Tally(name, self.tell)
+        tally = AuditCheck(name, self.tell)
         try:
-            with noticing_damage():
+            with raise_on_damage():
                 check(tally)
-        except Damage as damage:
+        except DamagedDatabase as damage:
             tally.differs("database", f"It cannot be read any further: {damage}.")
         self.done.append(tally.checked())
 
-    def ask_database(self, tally: Tally) -> None:
+    def ask_database(self, tally: AuditCheck) -> None:
         """What the database itself finds wrong."""
         for each in list_self_checks(self.session):
             tally.look()
-            for subject, text in ask_database(self.session, each):
+            for subject, text in run_self_check(self.session, each):
                 tally.differs(subject, text)
 
-    def follow_chain(self, known: Head | None, tally: Tally) -> None:
+    def follow_chain(self, known: ChainHead | None, tally: AuditCheck) -> None:
         """The audit chain, whose head is kept."""
         self.head = check_chain(self.session, known, tally)

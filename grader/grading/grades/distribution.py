@@ -6,20 +6,24 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
-from grader.domain.policies import tidy
-from grader.grading.context import Published
+from grader.domain.policies import normalize_points
+from grader.grading.context import PublishedAssignment
 from grader.store.database import Session
-from grader.store.queries.selections import Selection
-from grader.store.queries.totals import count_chosen, count_totals, find_totals_at
+from grader.store.queries.gradebook import (
+    Selection,
+    count_selected,
+    count_totals,
+    find_totals_by_rank,
+)
 
 #: At most so many steps are drawn.
-_MOST_STEPS = 16
-_ROUND = (1, 2, 5)
+_MAX_BINS = 16
+_ROUND_NUMBERS = (1, 2, 5)
 _QUARTERS = (1, 2, 3)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class HistogramBin:
     """How many totals are from `low` to below `high`; the last step has also what is above."""
 
     low: Decimal
@@ -37,12 +41,12 @@ class Quartiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class TotalsDistribution:
     """The totals of `n` students out of those who were `chosen`: the others have none yet."""
 
     chosen: int
     n: int
-    steps: tuple[Step, ...]
+    steps: tuple[HistogramBin, ...]
     quartiles: Quartiles | None
 
     @property
@@ -51,47 +55,49 @@ class Spread:
         return self.steps[-1].high
 
 
-def load_spread(session: Session, published: Published, selection: Selection) -> Spread:
+def load_distribution(
+    session: Session, published: PublishedAssignment, selection: Selection
+) -> TotalsDistribution:
     """How the totals of the chosen students are spread."""
     run_id, assignment = published.line.run_id, published.line.assignment
     possible = sum((each.form.points for each in published.assignment.rubrics.values()), Decimal(0))
-    width, count = divide(possible)
+    width, count = _choose_bins(possible)
     counts = count_totals(
         session, run_id=run_id, assignment=assignment, selection=selection, step=width
     )
     n = sum(counts.values())
-    totals = find_totals_at(
+    totals = find_totals_by_rank(
         session,
         run_id=run_id,
         assignment=assignment,
         selection=selection,
-        places=sorted({place for share in _QUARTERS if n for place in _around(n, share)}),
+        places=sorted({place for share in _QUARTERS if n for place in _nearest_ranks(n, share)}),
     )
-    return Spread(
-        chosen=count_chosen(session, run_id=run_id, assignment=assignment, selection=selection),
+    return TotalsDistribution(
+        chosen=count_selected(session, run_id=run_id, assignment=assignment, selection=selection),
         n=n,
         steps=tuple(
-            Step(width * place, width * (place + 1), _at(counts, place, count))
+            HistogramBin(width * place, width * (place + 1), _count_in_bin(counts, place, count))
             for place in range(count)
         ),
         quartiles=Quartiles(*(_quantile(totals, n, share) for share in _QUARTERS)) if n else None,
     )
 
 
-def _at(counts: dict[int, int], place: int, count: int) -> int:
+def _count_in_bin(counts: dict[int, int], place: int, count: int) -> int:
     """How many are at a step; more points than can be had are at the last."""
     return sum(many for step, many in counts.items() if min(step, count - 1) == place)
 
 
-def divide(possible: Decimal) -> tuple[Decimal, int]:
+def _choose_bins(possible: Decimal) -> tuple[Decimal, int]:
     """The width of a step, a round number, and how many steps reach from nothing to all points."""
     possible = max(possible, Decimal(1))
-    widths = (Decimal(step) * 10**power / 10 for power in range(9) for step in _ROUND)
-    width = next(each for each in widths if each * _MOST_STEPS >= possible)
+    widths = (Decimal(step) * 10**power / 10 for power in range(9) for step in _ROUND_NUMBERS)
+    width = next(each for each in widths if each * _MAX_BINS >= possible)
     return width, math.ceil(possible / width)
 
 
-def _around(n: int, share: int) -> tuple[int, int]:
+def _nearest_ranks(n: int, share: int) -> tuple[int, int]:
     """The two places that a quartile lies between, which are one where it lies at a place."""
     whole, rest = divmod((n - 1) * share, 4)
     return whole, whole + (1 if rest else 0)
@@ -99,5 +105,5 @@ def _around(n: int, share: int) -> tuple[int, int]:
 
 def _quantile(totals: dict[int, Decimal], n: int, share: int) -> Decimal:
     """A quartile by the straight line between the two nearest totals."""
-    low, high = (totals[place] for place in _around(n, share))
-    return tidy(low + (high - low) * (((n - 1) * share) % 4) / 4)
+    low, high = (totals[place] for place in _nearest_ranks(n, share))
+    return normalize_points(low + (high - low) * (((n - 1) * share) % 4) / 4)

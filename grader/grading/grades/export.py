@@ -9,47 +9,47 @@ from decimal import Decimal
 
 import orjson
 
-from grader.grading.grades.gradebook import Gradebook, Row
+from grader.grading.grades.gradebook import Gradebook, GradebookRow
 
 #: Some spreadsheets take a file for UTF-8 only where it begins with this.
 BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def to_csv(gradebook: Gradebook) -> str:
     """The gradebook as CSV."""
-    return "".join(csv_lines(gradebook))
+    return "".join(to_csv_lines(gradebook))
 
 
-def csv_lines(gradebook: Gradebook) -> Iterator[str]:
+def to_csv_lines(gradebook: Gradebook) -> Iterator[str]:
     """The gradebook as lines of CSV, in which no text can be taken for a formula."""
     questions = gradebook.published.form.questions
-    yield _csv_line(
+    yield _to_csv_line(
         ["login", "name", "section", *questions, "total", "possible", "pending", "grade"]
     )
     possible = _number(gradebook.possible)
     for row in gradebook.rows:
-        yield _csv_line(
+        yield _to_csv_line(
             [
-                _as_text(row.member.login),
-                _as_text(row.member.name),
-                _as_text(row.member.enrolment.section),
+                _escape_formula(row.member.login),
+                _escape_formula(row.member.name),
+                _escape_formula(row.member.enrolment.section),
                 *(_number(_points_of(row, each)) for each in questions),
                 _number(row.points),
                 possible,
                 _number(row.pending),
-                _as_text(gradebook.grade_of(row)),
+                _escape_formula(gradebook.grade_of(row)),
             ]
         )
 
 
-def json_lines(gradebook: Gradebook) -> Iterator[str]:
+def to_json_lines(gradebook: Gradebook) -> Iterator[str]:
     """The gradebook as JSON Lines: an object for each student."""
     for row in gradebook.rows:
-        yield orjson.dumps(as_data(gradebook, row)).decode() + "\n"
+        yield orjson.dumps(to_data(gradebook, row)).decode() + "\n"
 
 
-def as_data(gradebook: Gradebook, row: Row) -> dict[str, object]:
+def to_data(gradebook: Gradebook, row: GradebookRow) -> dict[str, object]:
     """A student's line as plain data; a question without a grade is null."""
     return {
         "login": row.member.login,
@@ -66,7 +66,7 @@ def as_data(gradebook: Gradebook, row: Row) -> dict[str, object]:
     }
 
 
-def _points_of(row: Row, question: str) -> Decimal | None:
+def _points_of(row: GradebookRow, question: str) -> Decimal | None:
     grade = row.grades.get(question)
     return grade.points if grade else None
 
@@ -79,12 +79,12 @@ def _float(points: Decimal | None) -> float | None:
     return None if points is None else float(points)
 
 
-def _as_text(text: str) -> str:
+def _escape_formula(text: str) -> str:
     """Text that a spreadsheet does not take for a formula."""
-    return f"'{text}" if text[:1] in _FORMULAS else text
+    return f"'{text}" if text[:1] in _FORMULA_STARTS else text
 
 
-def _csv_line(cells: list[str]) -> str:
+def _to_csv_line(cells: list[str]) -> str:
     line = io.StringIO()
     csv.writer(line).writerow(cells)
     return line.getvalue()

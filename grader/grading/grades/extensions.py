@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from grader.accounts.callers import Place
-from grader.grading.context import Desk, Published, publishes_at
+from grader.accounts.callers import Membership
+from grader.grading.context import GradingContext, PublishedAssignment, compute_release_time
 from grader.store.database import Session
 from grader.store.queries.people import find_names
 from grader.store.queries.publications import ExtensionLine, list_extensions
-from grader.store.queries.roster_lists import find_called
+from grader.store.queries.rosters import find_names_by_enrolment
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class ExtensionEffect:
     """What holds for a student with an extension."""
 
     due_at: datetime | None
@@ -26,7 +26,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Extended:
+class GivenExtension:
     """An extension, with whom it is for and what it does."""
 
     line: ExtensionLine
@@ -38,7 +38,7 @@ class Extended:
     """Whether it is the student's newest."""
     is_after_publication: bool
     """Whether rubrics and keys were published already when it was given."""
-    effect: Effect
+    effect: ExtensionEffect
 
     @property
     def takes_back(self) -> bool:
@@ -47,54 +47,60 @@ class Extended:
 
 
 @dataclass(frozen=True, slots=True)
-class Extensions:
+class AssignmentExtensions:
     """All extensions of an assignment, the newest first."""
 
-    published: Published
-    given: tuple[Extended, ...]
+    published: PublishedAssignment
+    given: tuple[GivenExtension, ...]
     published_at: datetime | None
     """When rubrics and keys are published, or were; None where the assignment has no end."""
 
 
-def load_extensions(session: Session, desk: Desk, place: Place, *, assignment: str) -> Extensions:
+def load_extensions(
+    session: Session, desk: GradingContext, place: Membership, *, assignment: str
+) -> AssignmentExtensions:
     """All extensions of an assignment."""
     published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
     lines = list_extensions(session, run_id=place.run.id, assignment=assignment)
-    called = find_called(session, enrolment_ids=[each.enrolment_id for each in lines])
+    called = find_names_by_enrolment(session, enrolment_ids=[each.enrolment_id for each in lines])
     names = find_names(session, person_ids=[each.by for each in lines])
     newest: dict[str, int] = {}
     for line in lines:
         newest[line.enrolment_id] = max(line.number, newest.get(line.enrolment_id, 0))
     given = tuple(
-        Extended(
+        GivenExtension(
             line,
             *called[line.enrolment_id],
             by=names.get(line.by),
             holds=line.number == newest[line.enrolment_id],
             is_after_publication=_is_after(published, lines[place + 1 :], line.at),
-            effect=effect_of(published, line),
+            effect=compute_extension_effect(published, line),
         )
         for place, line in enumerate(lines)
     )
-    return Extensions(published, given, publishes_at(published, _last(lines)))
+    return AssignmentExtensions(published, given, compute_release_time(published, _last_due(lines)))
 
 
-def effect_of(published: Published, line: ExtensionLine | None) -> Effect:
+def compute_extension_effect(
+    published: PublishedAssignment, line: ExtensionLine | None
+) -> ExtensionEffect:
     """What holds for a student with this extension, or with none."""
     policies = [published.policy(each, line) for each in published.form.questions]
     due_at = policies[0].window.due_at
-    return Effect(
+    return ExtensionEffect(
         due_at,
         is_later=due_at is not None and due_at != published.line.due_at,
         attempts=tuple(sorted({each.most_attempts for each in policies})),
     )
 
 
-def _is_after(published: Published, earlier: Sequence[ExtensionLine], at: datetime) -> bool:
+def _is_after(
+    published: PublishedAssignment, earlier: Sequence[ExtensionLine], at: datetime
+) -> bool:
     """Whether keys were published at that moment, with the extensions that there were then."""
-    moment = publishes_at(published, _last(earlier))
+    moment = compute_release_time(published, _last_due(earlier))
     return moment is not None and moment < at
 
 
-def _last(lines: Sequence[ExtensionLine]) -> datetime | None:
+def _last_due(lines: Sequence[ExtensionLine]) -> datetime | None:
     return max((each.due_at for each in lines if each.due_at is not None), default=None)

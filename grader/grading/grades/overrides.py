@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from grader.accounts.callers import Place
+from grader.accounts.callers import Membership
 from grader.domain.roles import Role
-from grader.errors import Fault, MalformedRequest, Outdated, Refused
-from grader.grading.context import Desk, Published
-from grader.grading.dates import read_date
+from grader.errors import ErrorDetail, MalformedRequest, OutdatedVersion, RequestRefused
+from grader.grading.context import GradingContext, PublishedAssignment
+from grader.grading.dates import normalize_date
 from grader.grading.grades.settle import update_grades
 from grader.grading.locks import lock_students
 from grader.reading.fields import ExternalField
 from grader.store.database import Session
-from grader.store.ids import new_id
-from grader.store.queries.attempts import Part
-from grader.store.queries.audit import add_audit
-from grader.store.queries.courses import Member, list_members
+from grader.store.ids import make_id
+from grader.store.queries.attempts import StudentQuestion
+from grader.store.queries.audit import add_audit_entry
+from grader.store.queries.courses import MemberLine, list_members
 from grader.store.queries.decisions import (
     ExternalScoreLine,
     OverrideLine,
@@ -38,32 +38,32 @@ from grader.store.queries.publications import ExtensionLine, add_extension
 LONGEST_REASON = 2000
 
 
-def refuse_own(place: Place, enrolment_id: str) -> None:
+def refuse_own_work(place: Membership, enrolment_id: str) -> None:
     """Nobody grades their own work."""
     if place.enrolment is not None and place.enrolment.id == enrolment_id:
-        raise Refused("Nobody decides about their own work.", code="own.work")
+        raise RequestRefused("Nobody decides about their own work.", code="own.work")
 
 
 def check_reason(reason: str) -> str:
     """A reason that says something."""
     if not reason.strip() or len(reason) > LONGEST_REASON:
-        fault = Fault(
+        fault = ErrorDetail(
             "#/reason", "reason.missing", f"Give a reason, of at most {LONGEST_REASON} characters."
         )
         raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,))
     return reason.strip()
 
 
-def version_of(grade: GradeLine | None) -> str:
+def format_grade_version(grade: GradeLine | None) -> str:
     """The version of a grade, for `If-Match`."""
     return f"g{grade.changes if grade else 0}"
 
 
-def override(
+def override_grade(
     session: Session,
-    desk: Desk,
-    place: Place,
-    member: Member,
+    desk: GradingContext,
+    place: Membership,
+    member: MemberLine,
     *,
     assignment: str,
     question: str,
@@ -80,7 +80,7 @@ def override(
         Where the grade has changed since `version`.
     """
     place.need(Role.INSTRUCTOR)
-    refuse_own(place, member.enrolment.id)
+    refuse_own_work(place, member.enrolment.id)
     published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
     possible = published.rubric(question).form.points
     check_reason(reason)
@@ -88,16 +88,16 @@ def override(
     lock_students(session, [(member.enrolment.id, assignment)], run_ids=[place.run.id])
     part = (member.enrolment.id, assignment, question)
     current = find_grades(session, parts=[part]).get(part)
-    if version_of(current) != version:
-        raise Outdated(
+    if format_grade_version(current) != version:
+        raise OutdatedVersion(
             "This grade has changed in the meantime; look at it again.",
-            current=version_of(current),
+            current=format_grade_version(current),
         )
     earlier = list_overrides(session, parts=[part])
     add_override(
         session,
         OverrideLine(
-            new_id("ovr"), place.run.id, *part, len(earlier) + 1, points, reason.strip(),
+            make_id("ovr"), place.run.id, *part, len(earlier) + 1, points, reason.strip(),
             place.caller.id, at,
         ),
     )  # fmt: skip
@@ -106,8 +106,8 @@ def override(
         session, place, at=at, action="grade.overridden", subject=member.enrolment.id,
         details={
             "question": f"{assignment}/{question}",
-            "before": _number(current.points if current else None),
-            "after": _number(grade.points),
+            "before": _format_points(current.points if current else None),
+            "after": _format_points(grade.points),
             "reason": reason.strip(),
         },
     )  # fmt: skip
@@ -118,7 +118,7 @@ def _check_points(points: Decimal | None, possible: Decimal, *, pointer: str) ->
     if points is None:
         return
     if not 0 <= points <= possible or points != points.quantize(Decimal("0.01")):
-        fault = Fault(
+        fault = ErrorDetail(
             pointer,
             "points.range",
             f"Points go from 0 to {possible.normalize():f}, with two decimals at most.",
@@ -126,7 +126,7 @@ def _check_points(points: Decimal | None, possible: Decimal, *, pointer: str) ->
         raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,))
 
 
-def _number(points: Decimal | None) -> str | None:
+def _format_points(points: Decimal | None) -> str | None:
     return None if points is None else f"{points.normalize():f}"
 
 
@@ -138,10 +138,10 @@ class OutsideScore:
     points: Decimal
 
 
-def enter_scores(
+def record_external_scores(
     session: Session,
-    desk: Desk,
-    place: Place,
+    desk: GradingContext,
+    place: Membership,
     *,
     assignment: str,
     question: str,
@@ -158,7 +158,7 @@ def enter_scores(
     """
     place.need(Role.INSTRUCTOR)
     published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
-    most = _most_from_outside(published, question)
+    most = _get_max_external_points(published, question)
     members = {
         name: each
         for each in list_members(session, run_id=place.run.id)
@@ -167,14 +167,14 @@ def enter_scores(
     _check_scores(place, scores, members, most)
     parts = [(members[each.student].enrolment.id, assignment, question) for each in scores]
     lock_students(session, [part[:2] for part in parts], run_ids=[place.run.id])
-    earlier: dict[Part, int] = {}
+    earlier: dict[StudentQuestion, int] = {}
     for line in list_external_scores(session, parts=parts):
         earlier[line.enrolment_id, assignment, question] = line.number
     add_external_scores(
         session,
         [
             ExternalScoreLine(
-                new_id("sco"), place.run.id, *part, earlier.get(part, 0) + 1, score.points,
+                make_id("sco"), place.run.id, *part, earlier.get(part, 0) + 1, score.points,
                 source, place.caller.id, at,
             )
             for part, score in zip(parts, scores, strict=True)
@@ -188,17 +188,17 @@ def enter_scores(
     return [grades[part] for part in parts]
 
 
-def _most_from_outside(published: Published, question: str) -> Decimal:
+def _get_max_external_points(published: PublishedAssignment, question: str) -> Decimal:
     for field in published.rubric(question).question.fields:
         if isinstance(field, ExternalField):
             return field.most
-    raise Refused(
+    raise RequestRefused(
         "This question is graded here; override a score instead.", code="question.not_external"
     )
 
 
 def _check_scores(
-    place: Place, scores: Sequence[OutsideScore], members: dict[str, Member], most: Decimal
+    place: Membership, scores: Sequence[OutsideScore], members: dict[str, MemberLine], most: Decimal
 ) -> None:
     faults = []
     seen: set[str] = set()
@@ -207,13 +207,17 @@ def _check_scores(
         member = members.get(score.student)
         if member is None:
             faults.append(
-                Fault(f"{pointer}/student", "student.unknown", "Nobody in this course has it.")
+                ErrorDetail(
+                    f"{pointer}/student", "student.unknown", "Nobody in this course has it."
+                )
             )
             continue
-        refuse_own(place, member.enrolment.id)
+        refuse_own_work(place, member.enrolment.id)
         if member.enrolment.id in seen:
             faults.append(
-                Fault(f"{pointer}/student", "student.repeated", "This student stands here twice.")
+                ErrorDetail(
+                    f"{pointer}/student", "student.repeated", "This student stands here twice."
+                )
             )
         seen.add(member.enrolment.id)
         try:
@@ -226,11 +230,11 @@ def _check_scores(
         )
 
 
-def extend(
+def record_extension(
     session: Session,
-    desk: Desk,
-    place: Place,
-    member: Member,
+    desk: GradingContext,
+    place: Membership,
+    member: MemberLine,
     *,
     assignment: str,
     due_at: datetime | None,
@@ -240,9 +244,9 @@ def extend(
 ) -> ExtensionLine:
     """Give a student more time or more attempts, instead of what was given before."""
     place.need(Role.INSTRUCTOR)
-    refuse_own(place, member.enrolment.id)
+    refuse_own_work(place, member.enrolment.id)
     check_reason(reason)
-    due_at = read_date(due_at, pointer="#/due_at")
+    due_at = normalize_date(due_at, pointer="#/due_at")
     published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
     lock_students(session, [(member.enrolment.id, assignment)], run_ids=[place.run.id])
     line = add_extension(
@@ -274,14 +278,14 @@ def extend(
 
 def _audit(
     session: Session,
-    place: Place,
+    place: Membership,
     *,
     at: datetime,
     action: str,
     subject: str,
     details: dict[str, object],
 ) -> None:
-    add_audit(
+    add_audit_entry(
         session, at=at, by=place.caller.id, run_id=place.run.id, action=action, subject=subject,
         details=details,
     )  # fmt: skip

@@ -8,49 +8,49 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from grader.domain.grades import ZERO, Earned, Standing, settle
-from grader.domain.policies import tidy
+from grader.domain.grades import ZERO, ScoredAttempt, Standing, settle
+from grader.domain.policies import normalize_points
 from grader.domain.verdicts import Outcome, Reason, Verdict
-from grader.grading.context import Desk, Published
-from grader.grading.serialize import judgement_from
+from grader.grading.context import GradingContext, PublishedAssignment
+from grader.grading.serialize import decode_judgement
 from grader.store.database import Session
-from grader.store.queries.attempts import AttemptLine, JudgementLine, Part, list_judged
+from grader.store.queries.attempts import AttemptLine, JudgementLine, StudentQuestion, list_judged
 from grader.store.queries.decisions import (
     ReviewLine,
     list_external_scores,
     list_overrides,
     list_reviews,
-    newest_reviews,
+    select_latest_reviews,
 )
 from grader.store.queries.grades import GradeLine, find_grades, put_grades
 from grader.store.queries.publications import ExtensionLine, find_extensions
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class GradeEvents:
     """All that happened at some parts of one course run."""
 
     judged: Sequence[tuple[AttemptLine, JudgementLine]]
     reviews: Mapping[str, dict[str, ReviewLine]]
-    overrides: Mapping[Part, Decimal | None]
-    external: Mapping[Part, Decimal]
+    overrides: Mapping[StudentQuestion, Decimal | None]
+    external: Mapping[StudentQuestion, Decimal]
     extensions: Mapping[tuple[str, str], ExtensionLine]
 
 
 def load_events(
     session: Session,
     *,
-    parts: Iterable[Part],
+    parts: Iterable[StudentQuestion],
     judged: Sequence[tuple[AttemptLine, JudgementLine]] | None = None,
-) -> Events:
+) -> GradeEvents:
     """All that happened at these parts; `judged` where the attempts are known already."""
     wanted = set(parts)
     if judged is None:
         judged = list_judged(session, parts=wanted)
     reviews = list_reviews(session, attempt_ids=[attempt.id for attempt, _ in judged])
-    return Events(
+    return GradeEvents(
         judged=judged,
-        reviews=newest_reviews(reviews),
+        reviews=select_latest_reviews(reviews),
         overrides={
             (each.enrolment_id, each.assignment, each.question): each.points
             for each in list_overrides(session, parts=wanted)
@@ -64,10 +64,12 @@ def load_events(
 
 
 def compute_standings(
-    events: Events, assignments: Mapping[str, Published], parts: Iterable[Part]
-) -> dict[Part, tuple[Standing, Decimal]]:
+    events: GradeEvents,
+    assignments: Mapping[str, PublishedAssignment],
+    parts: Iterable[StudentQuestion],
+) -> dict[StudentQuestion, tuple[Standing, Decimal]]:
     """Where students stand by all that happened, with the points that can be had."""
-    earned: dict[Part, list[Earned]] = defaultdict(list)
+    earned: dict[StudentQuestion, list[ScoredAttempt]] = defaultdict(list)
     for attempt, judgement in events.judged:
         reviews = events.reviews.get(attempt.id, {})
         earned[attempt.part].append(_earned(attempt, judgement, reviews))
@@ -86,12 +88,12 @@ def compute_standings(
     return found
 
 
-def _possible(published: Published, question: str) -> Decimal:
+def _possible(published: PublishedAssignment, question: str) -> Decimal:
     rubric = published.assignment.rubrics.get(question)
     return rubric.form.points if rubric else ZERO
 
 
-def earned_points(
+def compute_earned_points(
     judgement: JudgementLine, reviews: dict[str, ReviewLine]
 ) -> tuple[Decimal, Decimal, bool]:
     """Points with reviews, what waits for a person, and whether one must look.
@@ -102,7 +104,7 @@ def earned_points(
         return judgement.awarded, ZERO, False
     points, pending = ZERO, ZERO
     needs_person = False
-    for verdict in judgement_from(judgement).verdicts:
+    for verdict in decode_judgement(judgement).verdicts:
         review = reviews.get(verdict.criterion)
         if review is not None:
             points += review.points
@@ -111,7 +113,7 @@ def earned_points(
         needs_person |= verdict.needs_person
         if verdict.outcome is Outcome.PENDING and _was_sent(verdict):
             pending += verdict.possible
-    return tidy(points), pending, needs_person
+    return normalize_points(points), pending, needs_person
 
 
 def _was_sent(verdict: Verdict) -> bool:
@@ -120,20 +122,22 @@ def _was_sent(verdict: Verdict) -> bool:
 
 def _earned(
     attempt: AttemptLine, judgement: JudgementLine, reviews: dict[str, ReviewLine]
-) -> Earned:
-    points, pending, needs_person = earned_points(judgement, reviews)
-    return Earned(attempt.id, attempt.number, attempt.received_at, points, pending, needs_person)
+) -> ScoredAttempt:
+    points, pending, needs_person = compute_earned_points(judgement, reviews)
+    return ScoredAttempt(
+        attempt.id, attempt.number, attempt.received_at, points, pending, needs_person
+    )
 
 
 def update_grades(
     session: Session,
-    desk: Desk,
+    desk: GradingContext,
     *,
     run_id: str,
-    parts: Iterable[Part],
+    parts: Iterable[StudentQuestion],
     at: datetime,
     judged: Sequence[tuple[AttemptLine, JudgementLine]] | None = None,
-) -> dict[Part, GradeLine]:
+) -> dict[StudentQuestion, GradeLine]:
     """Bring the grades of these parts up to date, and return them."""
     wanted = set(parts)
     assignments = {
@@ -144,16 +148,16 @@ def update_grades(
     before = find_grades(session, parts=wanted)
     standings = compute_standings(events, assignments, wanted)
     now = {
-        part: grade_line(run_id, part, standing, possible, before.get(part), at=at)
+        part: make_grade_line(run_id, part, standing, possible, before.get(part), at=at)
         for part, (standing, possible) in standings.items()
     }
     put_grades(session, [line for part, line in now.items() if line != before.get(part)])
     return now
 
 
-def grade_line(
+def make_grade_line(
     run_id: str,
-    part: Part,
+    part: StudentQuestion,
     standing: Standing,
     possible: Decimal,
     before: GradeLine | None,

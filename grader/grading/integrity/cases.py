@@ -5,24 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from grader.engine.judge.judge import Judge
-from grader.engine.question import Chosen
+from grader.engine.question import ChoiceCriterion
 from grader.engine.random.variants import Variant, stack_variants
 from grader.errors import StudentError
-from grader.grading.context import Desk
-from grader.grading.integrity.search import Finding, Suspect, have_same_numbers, is_in_numbers
-from grader.grading.serialize import judgement_from, variant_from
+from grader.grading.context import GradingContext
+from grader.grading.integrity.search import Finding, Suspect, has_numbers, has_same_numbers
+from grader.grading.serialize import decode_judgement, decode_variant
 from grader.reading.answer import Answer, Choice, read_answer
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
 from grader.store.queries.attempts import AttemptLine, JudgementLine, list_judged_of_question
-from grader.store.queries.integrity import CheckLine, ResemblanceLine, list_shown
+from grader.store.queries.integrity import IntegrityCheckLine, ResemblanceLine, list_shown_variants
 from grader.store.queries.publications import get_publication
 
 #: Of an answer that solves many variants by accident, so many pairs are kept as examples.
-_EXAMPLES = 3
+_MAX_EXAMPLES = 3
 
 
-def left_out(rubric: Rubric) -> str:
+def describe_exclusion(rubric: Rubric) -> str:
     """Why a question is not checked; empty where it is."""
     question = rubric.question
     if question.uses is not None:
@@ -33,7 +33,7 @@ def left_out(rubric: Rubric) -> str:
 
 
 @dataclass(slots=True)
-class Case:
+class RubricAttempts:
     """The attempts at a question that were judged by one rubric, and everybody's variants."""
 
     rubric: Rubric
@@ -42,10 +42,10 @@ class Case:
     variants: dict[str, Variant]
     suspects: list[Suspect] = field(default_factory=list)
 
-    def lines(self, finding: Finding, *, check: CheckLine) -> list[ResemblanceLine]:
+    def lines(self, finding: Finding, *, check: IntegrityCheckLine) -> list[ResemblanceLine]:
         """A finding as it is kept: all pairs, or a few where it happens by accident anyway."""
         chance = finding.chance
-        most = _EXAMPLES if chance.says_nothing else len(finding.solved)
+        most = _MAX_EXAMPLES if chance.says_nothing else len(finding.solved)
         lines = []
         for other in finding.solved[:most]:
             beside, is_same = self._beside(finding.suspect, other)
@@ -70,9 +70,9 @@ class Case:
         theirs = [each for each in self.attempts if each[0].enrolment_id == other]
         for attempt, _ in theirs:
             answer = self.read(attempt)
-            if answer is not None and have_same_numbers(suspect.answer, answer):
+            if answer is not None and has_same_numbers(suspect.answer, answer):
                 return attempt.id, True
-        solved = (attempt.id for attempt, line in theirs if judgement_from(line).is_solved)
+        solved = (attempt.id for attempt, line in theirs if decode_judgement(line).is_solved)
         return next(solved, None), False
 
     def read(self, attempt: AttemptLine) -> Answer | None:
@@ -90,10 +90,10 @@ class Case:
     def find_suspects(self) -> None:
         """Note the attempts in numbers that fail their own variant and could be right elsewhere."""
         for attempt, judgement in self.attempts:
-            if judgement_from(judgement).is_solved:
+            if decode_judgement(judgement).is_solved:
                 continue
             answer = self.read(attempt)
-            if answer is not None and is_in_numbers(answer) and self._has_right_choices(answer):
+            if answer is not None and has_numbers(answer) and self._has_right_choices(answer):
                 self.suspects.append(Suspect(attempt.id, attempt.enrolment_id, answer))
 
     def _has_right_choices(self, answer: Answer) -> bool:
@@ -102,15 +102,15 @@ class Case:
             isinstance(chosen := answer.values.get(each.id), Choice)
             and chosen.options == each.correct
             for each in self.rubric.question.criteria
-            if isinstance(each, Chosen)
+            if isinstance(each, ChoiceCriterion)
         )
 
 
-def load_cases(
-    session: Session, desk: Desk, *, run_id: str, assignment: str, question: str
-) -> list[Case]:
+def load_rubric_attempts(
+    session: Session, desk: GradingContext, *, run_id: str, assignment: str, question: str
+) -> list[RubricAttempts]:
     """Everybody's attempts at a question, by the rubric that was in force for them."""
-    cases: dict[str, Case] = {}
+    cases: dict[str, RubricAttempts] = {}
     rubrics: dict[str, Rubric] = {}
     judged = list_judged_of_question(
         session, run_id=run_id, assignment=assignment, question=question
@@ -122,7 +122,9 @@ def load_cases(
         rubric = rubrics[attempt.publication_id]
         if rubric.version not in cases:
             judge = desk.judge(session, run_id=run_id, rubric=rubric)
-            cases[rubric.version] = Case(rubric, judge, [], _variants(session, run_id, rubric))
+            cases[rubric.version] = RubricAttempts(
+                rubric, judge, [], _variants(session, run_id, rubric)
+            )
         cases[rubric.version].attempts.append((attempt, judgement))
     for case in cases.values():
         case.find_suspects()
@@ -131,9 +133,9 @@ def load_cases(
 
 def _variants(session: Session, run_id: str, rubric: Rubric) -> dict[str, Variant]:
     """The variants that students were shown, by enrolment; none where a question is left out."""
-    if left_out(rubric):
+    if describe_exclusion(rubric):
         return {}
-    shown = list_shown(
+    shown = list_shown_variants(
         session, run_id=run_id, question=rubric.question.id, revision=rubric.question.revision
     )
-    return {each.enrolment_id: variant_from(each.enrolment_id, each.drawn) for each in shown}
+    return {each.enrolment_id: decode_variant(each.enrolment_id, each.drawn) for each in shown}

@@ -12,45 +12,45 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from grader.accounts.callers import Place
+from grader.accounts.callers import Membership
 from grader.domain.roles import Role
 from grader.engine.random.draws import DrawFailed
 from grader.errors import KeysetError, Unavailable
-from grader.grading.context import Desk
-from grader.grading.integrity.cases import load_cases
-from grader.grading.integrity.search import search
+from grader.grading.context import GradingContext
+from grader.grading.integrity.cases import load_rubric_attempts
+from grader.grading.integrity.search import search_copied_answers
 from grader.store.database import Database, Session, lock
-from grader.store.ids import new_id
-from grader.store.queries.audit import add_audit
+from grader.store.ids import make_id
+from grader.store.queries.audit import add_audit_entry
 from grader.store.queries.integrity import (
     RUNNING,
-    CheckLine,
+    IntegrityCheckLine,
     ResemblanceLine,
     add_check,
     add_resemblances,
     count_attempts,
-    fail_check,
     find_check,
     finish_check,
-    note_progress,
+    record_failure,
+    record_progress,
 )
 
 #: A check without a sign of life for so long belongs to a process that is gone.
 STALE_AFTER = timedelta(minutes=3)
 #: So often a check tells how far it is.
-_TOLD_EVERY = timedelta(seconds=1)
+_PROGRESS_INTERVAL = timedelta(seconds=1)
 
-_GONE = "It stopped without a word; the process that ran it is gone."
+_PROCESS_GONE = "It stopped without a word; the process that ran it is gone."
 
 
-def is_stale(check: CheckLine, *, at: datetime) -> bool:
+def is_stale(check: IntegrityCheckLine, *, at: datetime) -> bool:
     """Whether a check says that it runs, and nobody runs it."""
     return check.state == RUNNING and at - check.seen_at > STALE_AFTER
 
 
 def start_check(
-    session: Session, desk: Desk, place: Place, *, assignment: str, at: datetime
-) -> CheckLine | None:
+    session: Session, desk: GradingContext, place: Membership, *, assignment: str, at: datetime
+) -> IntegrityCheckLine | None:
     """Begin a check; None where one runs already.
 
     Raises
@@ -66,33 +66,33 @@ def start_check(
     if before is not None and before.state == RUNNING:
         if not is_stale(before, at=at):
             return None
-        fail_check(session, check_id=before.id, error=_GONE, at=at)
+        record_failure(session, check_id=before.id, error=_PROCESS_GONE, at=at)
     of = count_attempts(session, run_id=run_id, assignment=assignment)
-    check = CheckLine(
-        new_id("chk"), run_id, assignment, RUNNING, 0, of, 0, 0, "", place.caller.id, at, at, None
+    check = IntegrityCheckLine(
+        make_id("chk"), run_id, assignment, RUNNING, 0, of, 0, 0, "", place.caller.id, at, at, None
     )
     add_check(session, check)
-    add_audit(
+    add_audit_entry(
         session, at=at, by=place.caller.id, run_id=run_id, action="integrity.started",
         subject=check.id, details={"assignment": assignment},
     )  # fmt: skip
     return check
 
 
-class Ended(Exception):
+class _CheckStopped(Exception):
     """The check must end: the service stops, or somebody gave it up."""
 
 
 @dataclass(slots=True)
-class Checking:
+class CheckRun:
     """A check while it runs, and what it needs: `write` carries out a change and waits for it."""
 
     database: Database
     write: Callable[[Callable[[Session], Any]], Any]
-    desk: Desk
+    desk: GradingContext
     clock: Callable[[], datetime]
     should_end: Callable[[], bool]
-    check: CheckLine
+    check: IntegrityCheckLine
     _done: int = 0
     _pairs: int = 0
     _by_accident: int = 0
@@ -105,7 +105,7 @@ class Checking:
             for question in self._questions():
                 self._check_question(question)
             self.write(self._finish)
-        except Ended:
+        except _CheckStopped:
             self._fail("The service was ended before it was done.")
         except (KeysetError, DrawFailed, ArithmeticError, MemoryError) as error:
             (reason, *_) = str(error).splitlines() or [type(error).__name__]
@@ -118,7 +118,7 @@ class Checking:
         at = self.clock()
         # Where nothing can be written any more, the check is found to be stale later.
         with suppress(Unavailable):
-            self.write(lambda s: fail_check(s, check_id=self.check.id, error=error, at=at))
+            self.write(lambda s: record_failure(s, check_id=self.check.id, error=error, at=at))
 
     def _finish(self, session: Session) -> None:
         is_ours = finish_check(
@@ -132,13 +132,13 @@ class Checking:
         self._done += attempts
         self._pairs += pairs
         if self.should_end():
-            raise Ended
+            raise _CheckStopped
         at = self.clock()
-        if self._told_at is not None and at - self._told_at < _TOLD_EVERY:
+        if self._told_at is not None and at - self._told_at < _PROGRESS_INTERVAL:
             return
         self._told_at = at
         is_running = self.write(
-            lambda session: note_progress(
+            lambda session: record_progress(
                 session,
                 check_id=self.check.id,
                 done=self._done,
@@ -148,7 +148,7 @@ class Checking:
             )
         )
         if not is_running:
-            raise Ended
+            raise _CheckStopped
 
     def _questions(self) -> list[str]:
         with self.database.read() as session:
@@ -158,13 +158,15 @@ class Checking:
 
     def _check_question(self, question: str) -> None:
         with self.database.read() as session:
-            cases = load_cases(
+            cases = load_rubric_attempts(
                 session, self.desk, run_id=self.check.run_id, assignment=self.check.assignment,
                 question=question,
             )  # fmt: skip
         for case in cases:
             self._report(len(case.attempts) - len(case.suspects), 0)
-            found = search(case.judge, case.suspects, case.variants, report=self._report)
+            found = search_copied_answers(
+                case.judge, case.suspects, case.variants, report=self._report
+            )
             self._by_accident += found.by_accident
             for finding in found.findings:
                 self._lines += case.lines(finding, check=self.check)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grader.engine.confidence import wilson
+from grader.engine.confidence import compute_wilson_interval
 
 #: From this chance on a resemblance is no sign of anything.
-SAYS_NOTHING = 0.05
+UNINFORMATIVE_ABOVE = 0.05
 #: Of a hundred such bounds, 95 are true.
-_ONE_SIDED = 1.645
+_Z_ONE_SIDED = 1.645
 # With so many hits a chance is known well enough, and with fewer none is told.
-_ENOUGH_HITS, _FEWEST_HITS = 30, 5
+_ENOUGH_HITS, _MIN_HITS = 30, 5
 
 
 @dataclass(frozen=True, slots=True)
-class Chance:
+class CoincidenceRate:
     """An answer that solved `hits` of `tried` variants that belong to nobody.
 
     It was tried on the variants of `others` students.
@@ -33,7 +33,7 @@ class Chance:
     @property
     def bound_for_one(self) -> float:
         """What that probability does not exceed, with 95 % certainty."""
-        return wilson(self.hits, self.tried, _ONE_SIDED).high
+        return compute_wilson_interval(self.hits, self.tried, _Z_ONE_SIDED).high
 
     @property
     def is_bound(self) -> bool:
@@ -53,15 +53,15 @@ class Chance:
     @property
     def says_nothing(self) -> bool:
         """Whether it happens by accident so often that it is no sign of anything."""
-        return self.for_any > SAYS_NOTHING
+        return self.for_any > UNINFORMATIVE_ABOVE
 
     @property
     def is_known(self) -> bool:
         """Whether more tries would tell nothing new: it is exact, or certain to say nothing."""
-        if self.hits < _FEWEST_HITS:
+        if self.hits < _MIN_HITS:
             return False
-        least = self._for_any(wilson(self.hits, self.tried, _ONE_SIDED).low)
-        return self.hits >= _ENOUGH_HITS or least > SAYS_NOTHING
+        least = self._for_any(compute_wilson_interval(self.hits, self.tried, _Z_ONE_SIDED).low)
+        return self.hits >= _ENOUGH_HITS or least > UNINFORMATIVE_ABOVE
 
     def _for_any(self, for_one: float) -> float:
         return float(1.0 - (1.0 - for_one) ** self.others)

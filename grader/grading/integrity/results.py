@@ -6,20 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from grader.accounts.callers import Place
+from grader.accounts.callers import Membership
 from grader.domain.roles import Role
 from grader.errors import NotFound
-from grader.grading.context import Desk, Published
-from grader.grading.integrity.cases import left_out
+from grader.grading.context import GradingContext, PublishedAssignment
+from grader.grading.integrity.cases import describe_exclusion
 from grader.grading.integrity.check import is_stale
-from grader.grading.integrity.coincidence import Chance
+from grader.grading.integrity.coincidence import CoincidenceRate
 from grader.store.database import Session
 from grader.store.queries.integrity import (
     FAILED,
     FINISHED,
     RUNNING,
-    CheckLine,
-    Resembling,
+    IntegrityCheckLine,
+    ResemblanceDetails,
     find_check,
     list_resemblances,
 )
@@ -27,28 +27,28 @@ from grader.store.queries.people import get_person
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ResemblanceEvidence:
     """A resemblance with the chance that it is an accident."""
 
-    found: Resembling
-    chance: Chance
+    found: ResemblanceDetails
+    chance: CoincidenceRate
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class IntegrityResults:
     """The check that runs or ran last, and what the last finished one has found.
 
     `telling` is sorted by chance, the smallest first; `accidents` happen by accident too often to
     say anything.
     """
 
-    published: Published
-    newest: CheckLine | None
+    published: PublishedAssignment
+    newest: IntegrityCheckLine | None
     is_stale: bool
-    finished: CheckLine | None
+    finished: IntegrityCheckLine | None
     by: str
-    telling: tuple[Evidence, ...]
-    accidents: tuple[Evidence, ...]
+    telling: tuple[ResemblanceEvidence, ...]
+    accidents: tuple[ResemblanceEvidence, ...]
     left_out: dict[str, str]
 
     @property
@@ -57,7 +57,7 @@ class Results:
         return self.newest is not None and self.newest.state == RUNNING and not self.is_stale
 
     @property
-    def failed(self) -> CheckLine | None:
+    def failed(self) -> IntegrityCheckLine | None:
         """The newest check where it came to no end."""
         newest = self.newest
         return newest if newest is not None and newest.state == FAILED else None
@@ -69,8 +69,8 @@ class Results:
 
 
 def load_results(
-    session: Session, desk: Desk, place: Place, *, assignment: str, at: datetime
-) -> Results:
+    session: Session, desk: GradingContext, place: Membership, *, assignment: str, at: datetime
+) -> IntegrityResults:
     """What is known about an assignment; NotFound where the course run has none such."""
     place.need(Role.ASSISTANT)
     published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
@@ -79,7 +79,7 @@ def load_results(
     found = list_resemblances(session, check_id=finished.id) if finished else []
     evidence = [_evidence(each) for each in found]
     rubrics = published.assignment.rubrics.items()
-    return Results(
+    return IntegrityResults(
         published=published,
         newest=newest,
         is_stale=newest is not None and is_stale(newest, at=at),
@@ -87,16 +87,16 @@ def load_results(
         by=_name(session, finished.by) if finished else "",
         telling=_sorted(each for each in evidence if not each.chance.says_nothing),
         accidents=tuple(each for each in evidence if each.chance.says_nothing),
-        left_out={name: why for name, rubric in rubrics if (why := left_out(rubric))},
+        left_out={name: why for name, rubric in rubrics if (why := describe_exclusion(rubric))},
     )
 
 
-def _evidence(found: Resembling) -> Evidence:
+def _evidence(found: ResemblanceDetails) -> ResemblanceEvidence:
     line = found.line
-    return Evidence(found, Chance(line.hits, line.tried, line.others))
+    return ResemblanceEvidence(found, CoincidenceRate(line.hits, line.tried, line.others))
 
 
-def _sorted(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
+def _sorted(evidence: Iterable[ResemblanceEvidence]) -> tuple[ResemblanceEvidence, ...]:
     return tuple(sorted(evidence, key=lambda each: each.chance.for_any))
 
 

@@ -14,24 +14,23 @@ import numpy as np
 
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge
-from grader.engine.judge.prefilter import Sieve
-from grader.engine.random.batch_variants import draw_crowd, pick_variant
+from grader.engine.judge.prefilter import Prefilter
 from grader.engine.random.streams import open_stream
-from grader.engine.random.variants import Variant, stack_variants
+from grader.engine.random.variants import Variant, draw_variants, select_variant, stack_variants
 from grader.formula.eval.evaluate import Environment
 from grader.formula.formula import Formula
-from grader.formula.typed.tree import Stack, names_in, walk
-from grader.grading.integrity.coincidence import Chance
+from grader.formula.typed.tree import Stack, collect_names, list_nodes
+from grader.grading.integrity.coincidence import CoincidenceRate
 from grader.reading.answer import Answer, Numbers
 
 #: Called with how many attempts and how many pairs were done since; it may raise to end the work.
-Report = Callable[[int, int], None]
+SearchCallback = Callable[[int, int], None]
 
 # So many answers are sifted before what is left of them is judged together.
-_AT_ONCE = 32
-_FIRST_BLOCK, _LAST_BLOCK = 512, 8192
+_BATCH_SIZE = 32
+_FIRST_BATCH, _LARGEST_BATCH = 512, 8192
 # To see that a made-up student's variant is solved, one of these must be.
-_CONTROLS = 8
+_MAX_CONTROLS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,30 +48,30 @@ class Finding:
 
     suspect: Suspect
     solved: tuple[str, ...]
-    chance: Chance
+    chance: CoincidenceRate
 
 
 @dataclass(slots=True)
-class Search:
+class SearchResult:
     """What came out: findings, and how many answers solve a variant of as many made-up students."""
 
     findings: list[Finding] = field(default_factory=list)
     by_accident: int = 0
 
 
-def is_in_numbers(answer: Answer) -> bool:
+def has_numbers(answer: Answer) -> bool:
     """Whether an answer holds numbers of its own, also as a formula of nothing but numbers."""
     return any(_is_numbers(value) for value in answer.values.values())
 
 
 def _is_numbers(value: object) -> bool:
     if isinstance(value, Formula):
-        has_list = any(isinstance(each, Stack) for each in walk(value.tree))
-        return has_list and not names_in(value.tree) - set(value.large)
+        has_list = any(isinstance(each, Stack) for each in list_nodes(value.tree))
+        return has_list and not collect_names(value.tree) - set(value.large)
     return isinstance(value, Numbers)
 
 
-def have_same_numbers(one: Answer, other: Answer) -> bool:
+def has_same_numbers(one: Answer, other: Answer) -> bool:
     """Whether two answers hold the same numbers, to four digits."""
     pairs = [
         (value.array, match.array)
@@ -86,15 +85,15 @@ def have_same_numbers(one: Answer, other: Answer) -> bool:
     )
 
 
-def search(
+def search_copied_answers(
     judge: Judge,
     suspects: Sequence[Suspect],
     variants: Mapping[str, Variant],
     *,
-    report: Report,
-) -> Search:
+    report: SearchCallback,
+) -> SearchResult:
     """Try every suspect on the variants of all others, which are given by enrolment."""
-    result = Search()
+    result = SearchResult()
     if not suspects or not variants:
         report(len(suspects), 0)
         return result
@@ -104,8 +103,8 @@ def search(
     shown = tester.sieve.prepare(stack_variants(list(variants.values())))
     made_up = tester.draw(generator, len(owners) - 1)
     solved: list[tuple[Suspect, tuple[str, ...]]] = []
-    for start in range(0, len(suspects), _AT_ONCE):
-        some = suspects[start : start + _AT_ONCE]
+    for start in range(0, len(suspects), _BATCH_SIZE):
+        some = suspects[start : start + _BATCH_SIZE]
         solved += tester.try_others(some, shown, owners, variants)
         result.by_accident += tester.count_accidents(some, made_up, len(owners) - 1)
         report(len(some), len(some) * len(owners))
@@ -116,7 +115,7 @@ def search(
     return result
 
 
-def count_tries(others: int) -> int:
+def _count_tries(others: int) -> int:
     """How many variants of nobody are tried: the more students, the smaller a chance matters."""
     return max(min(2000 * others, 200_000), 20_000, 100 * others)
 
@@ -124,10 +123,10 @@ def count_tries(others: int) -> int:
 @dataclass(slots=True)
 class _Tester:
     judge: Judge
-    sieve: Sieve = field(init=False)
+    sieve: Prefilter = field(init=False)
 
     def __post_init__(self) -> None:
-        self.sieve = Sieve.of(self.judge)
+        self.sieve = Prefilter.of(self.judge)
 
     @property
     def key(self) -> bytes:
@@ -137,7 +136,7 @@ class _Tester:
     def draw(self, generator: np.random.Generator, count: int) -> Environment:
         """Variants that belong to nobody."""
         # Side by side stand at least two, so that nothing is taken to be the same for all.
-        crowd = draw_crowd(self.judge.question.draws, generator, max(count, 2))
+        crowd = draw_variants(self.judge.question.draws, generator, max(count, 2))
         return self.sieve.prepare(crowd)
 
     def try_others(
@@ -172,9 +171,9 @@ class _Tester:
         """How many suspects solve the variant of at least one of so many students of no course."""
         tried = [
             [
-                Submission(pick_variant(made_up, row, name="chance/control"), each.answer)
+                Submission(select_variant(made_up, row, name="chance/control"), each.answer)
                 for row in np.flatnonzero(self.sieve.sift(each.answer, made_up)[:others])[
-                    :_CONTROLS
+                    :_MAX_CONTROLS
                 ].tolist()
             ]
             for each in suspects
@@ -187,14 +186,14 @@ class _Tester:
         suspects: Sequence[Suspect],
         owners: Sequence[str],
         generator: np.random.Generator,
-        report: Report,
-    ) -> list[Chance]:
+        report: SearchCallback,
+    ) -> list[CoincidenceRate]:
         """How probable it is for each suspect to solve somebody's variant by accident."""
         hits, tried = [0] * len(suspects), [0] * len(suspects)
         open_places, drawn = list(range(len(suspects))), 0
-        most = count_tries(len(owners) - 1)
+        most = _count_tries(len(owners) - 1)
         while open_places and drawn < most:
-            block = min(max(drawn, _FIRST_BLOCK), _LAST_BLOCK)
+            block = min(max(drawn, _FIRST_BATCH), _LARGEST_BATCH)
             crowd = self.draw(generator, block)
             for place in open_places:
                 hits[place] += self._count_hits(suspects[place], crowd)
@@ -204,12 +203,12 @@ class _Tester:
             open_places = [
                 each
                 for each in open_places
-                if not Chance(hits[each], tried[each], len(owners) - 1).is_known
+                if not CoincidenceRate(hits[each], tried[each], len(owners) - 1).is_known
             ]
         # The student's own variant is no other's, where it is among those that were shown.
         shown = set(owners)
         return [
-            Chance(hits[place], tried[place], len(owners) - (suspect.owner in shown))
+            CoincidenceRate(hits[place], tried[place], len(owners) - (suspect.owner in shown))
             for place, suspect in enumerate(suspects)
         ]
 
@@ -217,7 +216,8 @@ class _Tester:
         rows = np.flatnonzero(self.sieve.sift(suspect.answer, crowd)).tolist()
         return sum(
             self._judge(
-                Submission(pick_variant(crowd, row, name="chance"), suspect.answer) for row in rows
+                Submission(select_variant(crowd, row, name="chance"), suspect.answer)
+                for row in rows
             )
         )
 

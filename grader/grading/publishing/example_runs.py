@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 from grader.engine.random.draws import DrawFailed
-from grader.grading.context import Desk
+from grader.grading.context import GradingContext
 from grader.rubric.catalog import Rubric
-from grader.rubric.examples import Outcome, try_examples
+from grader.rubric.examples import ExampleOutcome, list_example_outcomes
 from grader.rubric.forms import ExampleForm
 
 #: On so many variants; publishing tries more, but nobody looks on meanwhile.
@@ -16,11 +16,11 @@ SHOWN_VARIANTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class ExampleRun:
     """An example, with what came out of it on each variant."""
 
     example: ExampleForm
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[ExampleOutcome, ...]
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -34,10 +34,10 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ExampleRuns:
     """How all examples of a rubric come out."""
 
-    tried: tuple[Tried, ...]
+    tried: tuple[ExampleRun, ...]
     failure: str = ""
     """Why no variant can be drawn, where that is so."""
 
@@ -47,25 +47,25 @@ class Trial:
         return sum(each.is_as_stated for each in self.tried)
 
 
-def find_trial(desk: Desk, rubric: Rubric) -> Trial | None:
+def find_example_runs(desk: GradingContext, rubric: Rubric) -> ExampleRuns | None:
     """How the examples come out, if that was tried before."""
-    found: Trial | None = desk.trials.find(_name(rubric))
+    found: ExampleRuns | None = desk.trials.find(_cache_key(rubric))
     return found
 
 
-def try_rubric(desk: Desk, rubric: Rubric) -> Trial:
+def run_rubric_examples(desk: GradingContext, rubric: Rubric) -> ExampleRuns:
     """How the examples come out; it may take seconds, the first time."""
-    return desk.trials.get(_name(rubric), lambda: _try(rubric))
+    return desk.trials.get(_cache_key(rubric), lambda: _run(rubric))
 
 
-def _try(rubric: Rubric) -> Trial:
+def _run(rubric: Rubric) -> ExampleRuns:
     try:
-        outcomes = list(try_examples(rubric, variants=SHOWN_VARIANTS))
+        outcomes = list(list_example_outcomes(rubric, variants=SHOWN_VARIANTS))
     except DrawFailed as error:
-        return Trial((), f"A variant cannot be drawn: {error}")
-    return Trial(tuple(Tried(example, tuple(found)) for example, found in outcomes))
+        return ExampleRuns((), f"A variant cannot be drawn: {error}")
+    return ExampleRuns(tuple(ExampleRun(example, tuple(found)) for example, found in outcomes))
 
 
-def _name(rubric: Rubric) -> tuple[str, str, str]:
+def _cache_key(rubric: Rubric) -> tuple[str, str, str]:
     # A part that builds on another is judged by both files.
     return (rubric.id, rubric.version, rubric.earlier.version if rubric.earlier else "")

@@ -17,7 +17,7 @@ from grader.store.queries.publications import (
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedOnce:
+class PublicationChange:
     """A publication, compared with the one before."""
 
     line: PublicationLine
@@ -31,16 +31,16 @@ class PublishedOnce:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class PublicationHistory:
     """All publications of an assignment, the newest first."""
 
-    publications: tuple[PublishedOnce, ...]
+    publications: tuple[PublicationChange, ...]
 
-    def versions_of(self, question: str) -> tuple[PublishedOnce, ...]:
+    def versions_of(self, question: str) -> tuple[PublicationChange, ...]:
         """The publications that brought a new version of a question's file, the newest first."""
         return tuple(each for each in self.publications if question in (*each.added, *each.changed))
 
-    def get(self, number: int) -> PublishedOnce:
+    def get(self, number: int) -> PublicationChange:
         """The publication of this number."""
         for each in self.publications:
             if each.line.number == number:
@@ -48,7 +48,7 @@ class History:
         raise NotFound
 
 
-def load_history(session: Session, *, run_id: str, assignment: str) -> History:
+def load_history(session: Session, *, run_id: str, assignment: str) -> PublicationHistory:
     """What was published of an assignment.
 
     Raises
@@ -66,10 +66,10 @@ def load_history(session: Session, *, run_id: str, assignment: str) -> History:
         for line, earlier in pairwise([*lines, None])
         if line is not None
     ]
-    return History(tuple(found))
+    return PublicationHistory(tuple(found))
 
 
-def load_rubric_text(session: Session, publication: PublishedOnce, *, question: str) -> str:
+def get_rubric_text(session: Session, publication: PublicationChange, *, question: str) -> str:
     """A question's file as a publication has it."""
     text = get_texts(session, publication_id=publication.line.id).rubrics.get(question)
     if text is None:
@@ -82,10 +82,10 @@ def _compare(
     earlier: PublicationLine | None,
     versions: dict[str, dict[str, str]],
     by: str | None,
-) -> PublishedOnce:
+) -> PublicationChange:
     now = versions.get(line.id, {})
     before = versions.get(earlier.id, {}) if earlier else {}
-    return PublishedOnce(
+    return PublicationChange(
         line,
         by,
         now,

@@ -6,17 +6,17 @@ from collections.abc import Collection
 from datetime import datetime
 
 from grader.engine.random.draws import DrawFailed
-from grader.errors import Place, Refused, RubricError, RubricErrors
-from grader.feedback.parts import digest
-from grader.grading.context import Desk, Published
-from grader.grading.dates import check_order, read_date
+from grader.errors import FileLocation, RequestRefused, RubricError, RubricErrors
+from grader.feedback.base import hash_bytes
+from grader.grading.context import GradingContext, PublishedAssignment
+from grader.grading.dates import check_date_order, normalize_date
 from grader.grading.grades.settle import update_grades
 from grader.grading.locks import lock_assignment
-from grader.rubric.catalog import Assignment, Rubric
+from grader.rubric.catalog import CompiledAssignment, Rubric
 from grader.rubric.examples import run_examples
 from grader.store.database import Session
-from grader.store.ids import new_id
-from grader.store.queries.audit import add_audit
+from grader.store.ids import make_id
+from grader.store.queries.audit import add_audit_entry
 from grader.store.queries.courses import RunLine
 from grader.store.queries.grades import list_grades
 from grader.store.queries.publications import PublicationLine, add_publication, find_in_force
@@ -24,12 +24,12 @@ from grader.store.queries.publications import PublicationLine, add_publication, 
 #: On so many variants the examples of what is published are tried.
 EXAMPLE_VARIANTS = 20
 #: As PostgreSQL counts.
-MOST_REVISION = 2**31 - 1
+MAX_REVISION = 2**31 - 1
 # So many grades are brought up to date at once.
-_AT_ONCE = 200
+_BATCH_SIZE = 200
 
 
-def check_examples(assignment: Assignment, *, known: Collection[str] = ()) -> None:
+def check_examples(assignment: CompiledAssignment, *, known: Collection[str] = ()) -> None:
     """Try a publication's own examples; those of versions that are `known` were tried before.
 
     Raises
@@ -49,9 +49,9 @@ def _failing_examples(rubric: Rubric) -> list[RubricError]:
     try:
         results = list(run_examples(rubric, variants=EXAMPLE_VARIANTS))
     except DrawFailed as error:
-        return [_fault_in(rubric, f"a variant cannot be drawn: {error}", field="draw")]
+        return [_make_error(rubric, f"a variant cannot be drawn: {error}", field="draw")]
     return [
-        _fault_in(
+        _make_error(
             rubric,
             f"the example {each.example!r} does not come out as it says: {each.message}",
             field="examples",
@@ -61,11 +61,11 @@ def _failing_examples(rubric: Rubric) -> list[RubricError]:
     ]
 
 
-def _fault_in(rubric: Rubric, message: str, *, field: str) -> RubricError:
-    return RubricError(message, place=Place(f"{rubric.id}.yaml", 1, 1), field=field)
+def _make_error(rubric: Rubric, message: str, *, field: str) -> RubricError:
+    return RubricError(message, place=FileLocation(f"{rubric.id}.yaml", 1, 1), field=field)
 
 
-def check_keepable(assignment: Assignment) -> None:
+def _check_storable(assignment: CompiledAssignment) -> None:
     """Refuse what a file may say and what could be neither kept nor used here.
 
     Raises
@@ -74,12 +74,12 @@ def check_keepable(assignment: Assignment) -> None:
         With everything of the kind.
     """
     errors = [
-        _fault_in(rubric, f"a revision is at most {MOST_REVISION}", field="revision")
+        _make_error(rubric, f"a revision is at most {MAX_REVISION}", field="revision")
         for rubric in assignment.rubrics.values()
-        if rubric.question.revision > MOST_REVISION
+        if rubric.question.revision > MAX_REVISION
     ]
     form = assignment.form
-    place = Place(f"{form.id}/assignment.yaml", 1, 1)
+    place = FileLocation(f"{form.id}/assignment.yaml", 1, 1)
     errors += [
         RubricError(f"{each!r} is no number of points", place=place, field="grades")
         for each in form.grades
@@ -93,10 +93,10 @@ def check_keepable(assignment: Assignment) -> None:
 
 def publish(
     session: Session,
-    desk: Desk,
+    desk: GradingContext,
     *,
     run: RunLine,
-    assignment: Assignment,
+    assignment: CompiledAssignment,
     opens_at: datetime | None,
     due_at: datetime | None,
     note: str,
@@ -116,10 +116,10 @@ def publish(
         Where a question would vanish that students have answered.
     """
     name = assignment.form.id
-    check_keepable(assignment)
-    opens_at = read_date(opens_at, pointer="#/opens_at")
-    due_at = read_date(due_at, pointer="#/due_at")
-    check_order(opens_at, due_at)
+    _check_storable(assignment)
+    opens_at = normalize_date(opens_at, pointer="#/opens_at")
+    due_at = normalize_date(due_at, pointer="#/due_at")
+    check_date_order(opens_at, due_at)
     lock_assignment(session, run_id=run.id, assignment=name)
     current = find_in_force(session, run_id=run.id, assignment=name)
     before = desk.published(session, current) if current else None
@@ -128,7 +128,7 @@ def publish(
     answered = {line.question for line in list_grades(session, run_id=run.id, assignment=name)}
     _refuse_removal(answered - set(assignment.form.questions))
     line = PublicationLine(
-        id=new_id("pub"),
+        id=make_id("pub"),
         run_id=run.id,
         assignment=name,
         number=before.line.number + 1 if before else 1,
@@ -140,7 +140,7 @@ def publish(
     )
     rubrics = {key: (each.version, each.text) for key, each in assignment.rubrics.items()}
     add_publication(session, line, form=assignment.text, rubrics=rubrics)
-    add_audit(
+    add_audit_entry(
         session,
         at=at,
         by=by,
@@ -151,19 +151,22 @@ def publish(
             "publication": line.id,
             "number": line.number,
             "note": note,
-            "form": digest(assignment.text.encode()),
+            "form": hash_bytes(assignment.text.encode()),
             "versions": {key: version for key, (version, _) in rubrics.items()},
         },
     )
     if before is not None:
-        now = Published(line, assignment)
-        changed = {each for each in answered if _counts_otherwise(before, now, each)}
+        now = PublishedAssignment(line, assignment)
+        changed = {each for each in answered if _changes_grades(before, now, each)}
         _settle_again(session, desk, now, changed, at=at)
     return line
 
 
 def _is_same(
-    before: Published, assignment: Assignment, opens_at: datetime | None, due_at: datetime | None
+    before: PublishedAssignment,
+    assignment: CompiledAssignment,
+    opens_at: datetime | None,
+    due_at: datetime | None,
 ) -> bool:
     return (
         before.line.opens_at == opens_at
@@ -176,13 +179,13 @@ def _is_same(
 
 def _refuse_removal(removed: set[str]) -> None:
     if removed:
-        raise Refused(
+        raise RequestRefused(
             f"Students have answered {', '.join(sorted(removed))}, so that it must stay.",
             code="publication.removes_question",
         )
 
 
-def _counts_otherwise(before: Published, now: Published, question: str) -> bool:
+def _changes_grades(before: PublishedAssignment, now: PublishedAssignment, question: str) -> bool:
     return (
         before.policy(question) != now.policy(question)
         or before.rubric(question).form.points != now.rubric(question).form.points
@@ -190,10 +193,15 @@ def _counts_otherwise(before: Published, now: Published, question: str) -> bool:
 
 
 def _settle_again(
-    session: Session, desk: Desk, now: Published, questions: set[str], *, at: datetime
+    session: Session,
+    desk: GradingContext,
+    now: PublishedAssignment,
+    questions: set[str],
+    *,
+    at: datetime,
 ) -> None:
     run_id, assignment = now.line.run_id, now.line.assignment
     grades = list_grades(session, run_id=run_id, assignment=assignment)
     parts = [line.part for line in grades if line.question in questions]
-    for start in range(0, len(parts), _AT_ONCE):
-        update_grades(session, desk, run_id=run_id, parts=parts[start : start + _AT_ONCE], at=at)
+    for start in range(0, len(parts), _BATCH_SIZE):
+        update_grades(session, desk, run_id=run_id, parts=parts[start : start + _BATCH_SIZE], at=at)

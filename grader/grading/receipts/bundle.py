@@ -13,26 +13,26 @@ import jiter
 import numpy as np
 from pydantic import Field, FiniteFloat, ValidationError
 
-from grader.engine.random.streams import Keys, PublishedKeys
+from grader.engine.random.streams import KeySource, PublishedKeys
 from grader.engine.random.variants import Variant
 from grader.errors import OperatorError
-from grader.feedback.given import given_values
-from grader.feedback.parts import Part
-from grader.feedback.receipt import ReadPoints, Receipt, UtcTime, VerdictLine, list_sources
-from grader.grading.signing import decode, encode
+from grader.feedback.base import ReportModel
+from grader.feedback.given import build_given_values
+from grader.feedback.receipt import BoundedPoints, Receipt, UtcTime, VerdictLine, list_sources
+from grader.grading.signing import decode_base64url, encode_base64url
 from grader.reading.fields import describe_field
 from grader.rubric.catalog import Rubric
 
 #: The largest honest bundle, an answer and two rubrics at their limits, is smaller.
-MOST_BYTES = 8 * 1024 * 1024
+MAX_BYTES = 8 * 1024 * 1024
 
-_FAULTS = {"missing": "is missing", "extra_forbidden": "does not belong there"}
+_ERROR_WORDS = {"missing": "is missing", "extra_forbidden": "does not belong there"}
 
 _ID = r"[a-z0-9][a-z0-9_-]{0,63}"
 AssignmentId = Annotated[str, Field(pattern=f"^{_ID}$")]
 QuestionId = Annotated[str, Field(pattern=f"^{_ID}/{_ID}$")]
 #: A number, a vector or a matrix, with all digits.
-Nested = (
+NestedNumbers = (
     Annotated[int, Field(ge=-(2**53), le=2**53)]
     | FiniteFloat
     | tuple[FiniteFloat, ...]
@@ -40,22 +40,22 @@ Nested = (
 )
 
 
-class ShownField(Part):
+class ShownField(ReportModel):
     """A field of the answer, as the student sees it."""
 
     name: str
     takes: str
 
 
-class ShownCriterion(Part):
+class ShownCriterion(ReportModel):
     """A criterion, as the student sees it."""
 
     id: str
     title: str
-    points: ReadPoints
+    points: BoundedPoints
 
 
-class ShownQuestion(Part):
+class ShownQuestion(ReportModel):
     """What every student sees of a question, and nothing else of its rubric."""
 
     title: str
@@ -64,7 +64,7 @@ class ShownQuestion(Part):
     criteria: tuple[ShownCriterion, ...]
 
 
-class EarlierPart(Part):
+class EarlierQuestion(ReportModel):
     """The earlier part that this one builds on.
 
     `answer` is what the student had sent there, None where there was nothing; `is_own` tells
@@ -77,7 +77,7 @@ class EarlierPart(Part):
     is_own: bool | None
 
 
-class PublishedKey(Part):
+class PublishedKey(ReportModel):
     """The key that a question's draws and key sets come from, as base64url."""
 
     question: QuestionId
@@ -85,10 +85,10 @@ class PublishedKey(Part):
     key: str
 
 
-class StoredVariant(Part):
+class StoredVariant(ReportModel):
     """All that was drawn for the student, hidden draws included, as it was stored."""
 
-    values: dict[str, Nested]
+    values: dict[str, NestedNumbers]
     indices: dict[str, int]
 
     def as_variant(self, name: str) -> Variant:
@@ -97,7 +97,7 @@ class StoredVariant(Part):
         return Variant(name, values, dict(self.indices))
 
 
-class Published(Part):
+class PublishedMaterial(ReportModel):
     """What may be known when nobody can hand in any more.
 
     `rubrics` are whole files by question: those of earlier parts first, the question's own last.
@@ -111,11 +111,11 @@ class Published(Part):
     def open_keys(self) -> PublishedKeys:
         """The keys for the engine; ValueError where one is no base64url."""
         return PublishedKeys(
-            {(each.question, each.revision): decode(each.key) for each in self.keys}
+            {(each.question, each.revision): decode_base64url(each.key) for each in self.keys}
         )
 
 
-class Bundle(Part):
+class Bundle(ReportModel):
     """A receipt with what it is about.
 
     `publishes_at` is when the rest is expected, None where that is not known; `verdicts` is None
@@ -126,12 +126,12 @@ class Bundle(Part):
     receipt: Receipt
     public_key: str | None
     answer: Any
-    given: dict[str, Nested]
+    given: dict[str, NestedNumbers]
     question: ShownQuestion
-    uses: EarlierPart | None
+    uses: EarlierQuestion | None
     verdicts: tuple[VerdictLine, ...] | None
     publishes_at: UtcTime | None
-    published: Published | None
+    published: PublishedMaterial | None
 
 
 def compose_bundle(
@@ -142,9 +142,9 @@ def compose_bundle(
     answer: Any,
     variant: Variant,
     verdicts: tuple[VerdictLine, ...] | None,
-    uses: EarlierPart | None = None,
+    uses: EarlierQuestion | None = None,
     publishes_at: UtcTime | None = None,
-    keys: Keys | None = None,
+    keys: KeySource | None = None,
 ) -> Bundle:
     """Put a bundle together.
 
@@ -163,16 +163,16 @@ def compose_bundle(
         receipt=receipt,
         public_key=public_key,
         answer=answer,
-        given=given_values(rubric.scope, variant, rubric.form.given),
-        question=show_question(rubric),
+        given=build_given_values(rubric.scope, variant, rubric.form.given),
+        question=to_shown_question(rubric),
         uses=uses,
         verdicts=verdicts,
         publishes_at=publishes_at,
-        published=None if keys is None else _publish(rubric, variant, keys),
+        published=None if keys is None else _make_published(rubric, variant, keys),
     )
 
 
-def show_question(rubric: Rubric) -> ShownQuestion:
+def to_shown_question(rubric: Rubric) -> ShownQuestion:
     """The part of a rubric that students see anyway."""
     return ShownQuestion(
         title=rubric.form.title,
@@ -188,31 +188,31 @@ def show_question(rubric: Rubric) -> ShownQuestion:
     )
 
 
-def _publish(rubric: Rubric, variant: Variant, keys: Keys) -> Published:
+def _make_published(rubric: Rubric, variant: Variant, keys: KeySource) -> PublishedMaterial:
     files = [rubric]
     while (earlier := files[0].earlier) is not None:
         files.insert(0, earlier)
-    return Published(
+    return PublishedMaterial(
         assignment=rubric.assignment,
         rubrics={each.id: each.text for each in files},
         keys=tuple(
             PublishedKey(
                 question=each.id,
                 revision=each.revision,
-                key=encode(keys.of(each.id, each.revision)),
+                key=encode_base64url(keys.of(each.id, each.revision)),
             )
             for each in list_sources(rubric.question)
         ),
         variant=StoredVariant(
-            values={name: freeze(value.tolist()) for name, value in variant.values.items()},
+            values={name: to_tuples(value.tolist()) for name, value in variant.values.items()},
             indices=dict(variant.indices),
         ),
     )
 
 
-def freeze(value: Any) -> Any:
+def to_tuples(value: Any) -> Any:
     """Nested lists as nested tuples, which is how bundles hold them."""
-    return tuple(freeze(each) for each in value) if isinstance(value, list) else value
+    return tuple(to_tuples(each) for each in value) if isinstance(value, list) else value
 
 
 def write_bundle(bundle: Bundle) -> bytes:
@@ -229,8 +229,8 @@ def read_bundle(raw: bytes) -> Bundle:
         With the first thing that no bundle has: too many bytes, no JSON, a name that stands twice,
         a key that is unknown or missing, a value of another kind.
     """
-    if len(raw) > MOST_BYTES:
-        raise OperatorError(f"This is no bundle: it is larger than {MOST_BYTES // 2**20} MiB.")
+    if len(raw) > MAX_BYTES:
+        raise OperatorError(f"This is no bundle: it is larger than {MAX_BYTES // 2**20} MiB.")
     try:
         data = jiter.from_json(raw, allow_inf_nan=False, catch_duplicate_keys=True)
     except ValueError as error:
@@ -242,11 +242,11 @@ def read_bundle(raw: bytes) -> Bundle:
     try:
         return Bundle.model_validate_json(raw, strict=True)
     except ValidationError as refused:
-        raise OperatorError(f"This is no bundle: {_first_fault(refused)}.") from None
+        raise OperatorError(f"This is no bundle: {_describe_first_error(refused)}.") from None
 
 
-def _first_fault(refused: ValidationError) -> str:
+def _describe_first_error(refused: ValidationError) -> str:
     fault = refused.errors(include_url=False, include_input=False, include_context=False)[0]
     place = ".".join(str(each) for each in fault["loc"])[:200] or "the file"
-    words = _FAULTS.get(fault["type"], f"does not fit ({fault['msg']})")
+    words = _ERROR_WORDS.get(fault["type"], f"does not fit ({fault['msg']})")
     return f"{place} {words}"

@@ -9,10 +9,10 @@ from enum import StrEnum
 from grader.domain.verdicts import Verdict, combine
 from grader.feedback.receipt import hash_answer, hash_verdicts
 from grader.grading.receipts.bundle import Bundle
-from grader.grading.signing import key_id, verify_signature
+from grader.grading.signing import compute_key_id, verify_signature
 
 
-class State(StrEnum):
+class CheckState(StrEnum):
     """How a check came out."""
 
     AGREES = "agrees"
@@ -21,38 +21,43 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ReplayCheck:
     """One thing that was compared, with a sentence about it; open where it cannot be, for now."""
 
     name: str
-    state: State
+    state: CheckState
     text: str
 
 
-def compare(name: str, agrees: bool, fine: str, otherwise: str) -> Check:
+def make_check(name: str, agrees: bool, fine: str, otherwise: str) -> ReplayCheck:
     """A check that could be done."""
-    return Check(name, State.AGREES if agrees else State.DIFFERS, fine if agrees else otherwise)
+    return ReplayCheck(
+        name, CheckState.AGREES if agrees else CheckState.DIFFERS, fine if agrees else otherwise
+    )
 
 
-def check_seal(bundle: Bundle, key: str | None) -> Iterator[Check]:
+def check_signature(bundle: Bundle, key: str | None) -> Iterator[ReplayCheck]:
     """Whether the receipt is as it was signed, and whose key that was."""
     receipt = bundle.receipt
     public = bundle.public_key if bundle.public_key is not None else key
     if receipt.signature is None and receipt.attempt is None and key is None:
         text = "Nothing was stored or signed: this receipt is not from a service."
-        yield Check("signature", State.OPEN, text)
+        yield ReplayCheck("signature", CheckState.OPEN, text)
         return
-    yield compare(
+    yield make_check(
         "signature",
         public is not None and verify_signature(receipt, public),
         "The receipt is as it was signed.",
         "The receipt has no valid signature: something in it is not as it was signed.",
     )
     if key is None:
-        text = f"Compare {_named(public)} with the key that the service publishes, or give --key."
-        yield Check("signer", State.OPEN, text)
+        text = (
+            f"Compare {_format_key_id(public)} with the key that the service publishes, "
+            "or give --key."
+        )
+        yield ReplayCheck("signer", CheckState.OPEN, text)
     else:
-        yield compare(
+        yield make_check(
             "signer",
             verify_signature(receipt, key),
             "The key that you gave is the one that signed it.",
@@ -60,17 +65,17 @@ def check_seal(bundle: Bundle, key: str | None) -> Iterator[Check]:
         )
 
 
-def _named(public: str | None) -> str:
+def _format_key_id(public: str | None) -> str:
     try:
-        return key_id(public or "")
+        return compute_key_id(public or "")
     except ValueError:
         return "the key"
 
 
-def check_contents(bundle: Bundle) -> Iterator[Check]:
+def check_contents(bundle: Bundle) -> Iterator[ReplayCheck]:
     """What needs neither the rubric nor the keys: hashes of what the student has."""
     receipt = bundle.receipt
-    yield compare(
+    yield make_check(
         "answer",
         hash_answer(bundle.answer) == receipt.answer,
         "The answer is the one that the receipt is for.",
@@ -79,7 +84,7 @@ def check_contents(bundle: Bundle) -> Iterator[Check]:
     sent = bundle.uses.answer if bundle.uses is not None else None
     # Which earlier answer was used is withheld together with the verdicts.
     if receipt.used_answer or (sent is not None and receipt.verdicts is not None):
-        yield compare(
+        yield make_check(
             "earlier answer",
             sent is not None and hash_answer(sent) == receipt.used_answer,
             "The earlier answer is the one that the receipt is for.",
@@ -87,15 +92,15 @@ def check_contents(bundle: Bundle) -> Iterator[Check]:
         )
     if receipt.verdicts is None and receipt.score is None and bundle.verdicts is None:
         text = "Verdicts and points are withheld for now."
-        yield Check("reported", State.OPEN, text)
+        yield ReplayCheck("reported", CheckState.OPEN, text)
         return
-    yield compare(
+    yield make_check(
         "reported",
         bundle.verdicts is not None and hash_verdicts(bundle.verdicts) == receipt.verdicts,
         "The verdicts are the ones that the receipt is for.",
         "The verdicts are not the ones that the receipt is for.",
     )
-    yield compare(
+    yield make_check(
         "score",
         _adds_up(bundle),
         "The points are what the verdicts add up to.",

@@ -15,49 +15,60 @@ import numpy as np
 from grader import __version__
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge
-from grader.engine.random.draws import DrawFailed
+from grader.engine.question import MeasuredCriterion, PredictedCriterion, Question
+from grader.engine.random.draws import DistinctIndices, DrawFailed
+from grader.engine.random.keysets import GaussianKeys
 from grader.engine.random.variants import Variant, stack_variants
 from grader.errors import KeysetError, OperatorError
-from grader.feedback.given import given_values
-from grader.feedback.parts import digest
+from grader.feedback.base import hash_bytes
+from grader.feedback.given import build_given_values
 from grader.feedback.receipt import (
-    Earlier,
+    EarlierAnswer,
     Receipt,
     VerdictLine,
     compose_receipt,
     hash_streams,
+    list_sources,
     list_verdicts,
 )
-from grader.grading.receipts.bundle import Bundle, Published, freeze, show_question
-from grader.grading.receipts.checks import Check, State, check_contents, check_seal, compare
-from grader.grading.receipts.rubric_limits import refuse_too_large
+from grader.formula.typed.tree import Node, list_nodes
+from grader.grading.receipts.bundle import Bundle, PublishedMaterial, to_shown_question, to_tuples
+from grader.grading.receipts.checks import (
+    CheckState,
+    ReplayCheck,
+    check_contents,
+    check_signature,
+    make_check,
+)
 from grader.reading.answer import read_answer
-from grader.rubric.catalog import Rubric, load_rubric_text
+from grader.reading.formulas import LARGE_VALUES
+from grader.rubric.catalog import Rubric, read_rubric
 
 # What judging can come to where a rubric was never checked; in a bundle it may be anybody's.
-_UNFIT = (KeysetError, DrawFailed, ArithmeticError, LookupError, ValueError, MemoryError)
+_JUDGING_ERRORS = (KeysetError, DrawFailed, ArithmeticError, LookupError, ValueError, MemoryError)
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
     """All checks of a bundle, in order."""
 
-    checks: tuple[Check, ...]
+    checks: tuple[ReplayCheck, ...]
 
     @property
     def agrees(self) -> bool:
         """Whether nothing differs; what is open does not count."""
-        return all(check.state is not State.DIFFERS for check in self.checks)
+        return all(check.state is not CheckState.DIFFERS for check in self.checks)
 
     @property
     def was_judged(self) -> bool:
         """Whether the answer was judged again and came out as the receipt says."""
         return any(
-            check.name == "judged again" and check.state is State.AGREES for check in self.checks
+            check.name == "judged again" and check.state is CheckState.AGREES
+            for check in self.checks
         )
 
 
-def replay(bundle: Bundle, *, key: str | None = None) -> Replay:
+def replay_bundle(bundle: Bundle, *, key: str | None = None) -> Replay:
     """Compare all that a bundle holds, and judge its answer again where that can be done yet.
 
     Parameters
@@ -65,15 +76,15 @@ def replay(bundle: Bundle, *, key: str | None = None) -> Replay:
     key
         The public key that the service publishes, to compare with; None where it is not at hand.
     """
-    checks = [*check_seal(bundle, key), *check_contents(bundle)]
+    checks = [*check_signature(bundle, key), *check_contents(bundle)]
     if bundle.published is None:
-        checks.append(Check("judged again", State.OPEN, _wait(bundle)))
+        checks.append(ReplayCheck("judged again", CheckState.OPEN, _describe_wait(bundle)))
     else:
         checks.extend(_check_published(bundle, bundle.published))
     return Replay(tuple(checks))
 
 
-def _wait(bundle: Bundle) -> str:
+def _describe_wait(bundle: Bundle) -> str:
     when = "after the last extension"
     if bundle.publishes_at is not None:
         when = f"from {bundle.publishes_at:%Y-%m-%d %H:%M} UTC on"
@@ -83,30 +94,30 @@ def _wait(bundle: Bundle) -> str:
     )
 
 
-def _check_published(bundle: Bundle, published: Published) -> Iterator[Check]:
+def _check_published(bundle: Bundle, published: PublishedMaterial) -> Iterator[ReplayCheck]:
     yield (texts := _check_rubrics(bundle, published))
-    if texts.state is State.DIFFERS:
+    if texts.state is CheckState.DIFFERS:
         return
     try:
         rubric = _load(bundle, published)
-        refuse_too_large(rubric.question)
+        _refuse_too_large(rubric.question)
         yield _check_question(bundle, rubric)
         yield (keys := _check_keys(bundle, published, rubric))
-        if keys.state is State.AGREES:
+        if keys.state is CheckState.AGREES:
             yield from _judge_again(bundle, published, rubric)
-    except _UNFIT as error:
+    except _JUDGING_ERRORS as error:
         (reason, *_) = str(error).splitlines() or [type(error).__name__]
         text = f"The answer cannot be judged by what the bundle holds: {reason[:300]}"
-        yield Check("judged again", State.DIFFERS, text)
+        yield ReplayCheck("judged again", CheckState.DIFFERS, text)
 
 
-def _check_rubrics(bundle: Bundle, published: Published) -> Check:
+def _check_rubrics(bundle: Bundle, published: PublishedMaterial) -> ReplayCheck:
     """Compare the texts with the hashes that the receipt had from the beginning."""
     receipt = bundle.receipt
-    hashes = {name: digest(text.encode()) for name, text in published.rubrics.items()}
+    hashes = {name: hash_bytes(text.encode()) for name, text in published.rubrics.items()}
     own = hashes.pop(receipt.question, None)
     expected = [receipt.used_rubric] if receipt.used_rubric else []
-    return compare(
+    return make_check(
         "rubric",
         own == receipt.rubric and list(hashes.values()) == expected,
         "The rubric is the one that the receipt is for.",
@@ -114,12 +125,12 @@ def _check_rubrics(bundle: Bundle, published: Published) -> Check:
     )
 
 
-def _load(bundle: Bundle, published: Published) -> Rubric:
+def _load(bundle: Bundle, published: PublishedMaterial) -> Rubric:
     """Compile the texts; the path serves to tell where a mistake is."""
     loaded: dict[str, Rubric] = {}
     for id_, text in published.rubrics.items():
         name = id_.partition("/")[2]
-        loaded[name] = load_rubric_text(
+        loaded[name] = read_rubric(
             text,
             path=Path(published.assignment, f"{name}.yaml"),
             assignment=published.assignment,
@@ -131,22 +142,22 @@ def _load(bundle: Bundle, published: Published) -> Rubric:
     raise OperatorError(f"{published.assignment} is not the assignment of this question.")
 
 
-def _check_question(bundle: Bundle, rubric: Rubric) -> Check:
-    return compare(
+def _check_question(bundle: Bundle, rubric: Rubric) -> ReplayCheck:
+    return make_check(
         "question",
-        show_question(rubric) == bundle.question,
+        to_shown_question(rubric) == bundle.question,
         "Prompt, fields and points are those of the rubric.",
         "Prompt, fields or points are not those of the rubric.",
     )
 
 
-def _check_keys(bundle: Bundle, published: Published, rubric: Rubric) -> Check:
+def _check_keys(bundle: Bundle, published: PublishedMaterial, rubric: Rubric) -> ReplayCheck:
     try:
         judge = Judge(rubric.question, published.open_keys())
         agrees = hash_streams(judge) == bundle.receipt.streams
     except (ValueError, LookupError):
         agrees = False
-    return compare(
+    return make_check(
         "keys",
         agrees,
         "The keys are those that the receipt is bound to.",
@@ -154,34 +165,36 @@ def _check_keys(bundle: Bundle, published: Published, rubric: Rubric) -> Check:
     )
 
 
-def _judge_again(bundle: Bundle, published: Published, rubric: Rubric) -> Iterator[Check]:
+def _judge_again(
+    bundle: Bundle, published: PublishedMaterial, rubric: Rubric
+) -> Iterator[ReplayCheck]:
     judge = Judge(rubric.question, published.open_keys())
     redrawn = judge.variant(bundle.receipt.variant)
     variant = _stored_variant(published, redrawn)
-    yield compare(
+    yield make_check(
         "variant",
         variant is not None and _are_close(variant, redrawn),
         "The stored variant is the one that the keys give, to nine digits.",
         "The stored variant is not the one that the keys give.",
     )
     variant = variant or redrawn
-    given = given_values(rubric.scope, variant, rubric.form.given)
-    yield compare(
+    given = build_given_values(rubric.scope, variant, rubric.form.given)
+    yield make_check(
         "given",
-        {name: freeze(value) for name, value in given.items()} == bundle.given,
+        {name: to_tuples(value) for name, value in given.items()} == bundle.given,
         "What the student was given is that variant.",
         "What the student was given is not that variant.",
     )
     again, verdicts, is_own = _recompute(bundle, judge, rubric, variant)
     if bundle.receipt.verdicts is None:
-        text = f"It earns {_points(again)}; the receipt withholds what it earned."
-        yield Check("judged again", State.OPEN, text)
+        text = f"It earns {_format_points(again)}; the receipt withholds what it earned."
+        yield ReplayCheck("judged again", CheckState.OPEN, text)
         return
-    yield from _check_ground(bundle, again, is_own)
+    yield from _check_inputs(bundle, again, is_own)
     yield _check_verdicts(bundle, again, verdicts)
 
 
-def _stored_variant(published: Published, redrawn: Variant) -> Variant | None:
+def _stored_variant(published: PublishedMaterial, redrawn: Variant) -> Variant | None:
     """The variant as it was stored, if it has the form of one; else None."""
     try:
         stored = published.variant.as_variant(redrawn.id)
@@ -208,7 +221,7 @@ def _recompute(
     sent = bundle.uses.answer if bundle.uses is not None else None
     before, used = None, None
     if judge.question.uses is not None and rubric.earlier is not None:
-        before = Earlier(rubric.earlier.version, sent)
+        before = EarlierAnswer(rubric.earlier.version, sent)
         fields = judge.question.uses.question.fields
         earlier = read_answer(sent, fields, drawn) if sent is not None else None
         used = judge.used(variant, earlier)
@@ -225,11 +238,11 @@ def _recompute(
     return receipt, list_verdicts(judgement.verdicts), used.is_own if used else None
 
 
-def _check_ground(bundle: Bundle, again: Receipt, is_own: bool | None) -> Iterator[Check]:
+def _check_inputs(bundle: Bundle, again: Receipt, is_own: bool | None) -> Iterator[ReplayCheck]:
     """Compare what the answer was judged on."""
     receipt = bundle.receipt
     if again.noise or receipt.noise:
-        yield compare(
+        yield make_check(
             "noise",
             (again.noise, again.key_sets) == (receipt.noise, receipt.key_sets),
             f"The same {again.key_sets:,} key sets came out of the keys.",
@@ -238,7 +251,7 @@ def _check_ground(bundle: Bundle, again: Receipt, is_own: bool | None) -> Iterat
     if is_own is not None or bundle.uses is not None:
         whose = "the student's own earlier answer" if is_own else "the reference"
         told = bundle.uses.is_own if bundle.uses is not None else None
-        yield compare(
+        yield make_check(
             "used",
             again.used == receipt.used and told == is_own,
             f"It was tried with {whose}, as the receipt says.",
@@ -246,10 +259,10 @@ def _check_ground(bundle: Bundle, again: Receipt, is_own: bool | None) -> Iterat
         )
 
 
-def _check_verdicts(bundle: Bundle, again: Receipt, lines: tuple[VerdictLine, ...]) -> Check:
+def _check_verdicts(bundle: Bundle, again: Receipt, lines: tuple[VerdictLine, ...]) -> ReplayCheck:
     receipt, reported = bundle.receipt, {each.criterion: each for each in bundle.verdicts or ()}
     different = [each.criterion for each in lines if reported.get(each.criterion) != each]
-    earned = _points(again)
+    earned = _format_points(again)
     agrees = (again.verdicts, again.score, again.max_score) == (
         receipt.verdicts,
         receipt.score,
@@ -257,15 +270,56 @@ def _check_verdicts(bundle: Bundle, again: Receipt, lines: tuple[VerdictLine, ..
     )
     about = f" Different: {', '.join(different)}." if different else ""
     other = "" if receipt.engine == __version__ else f" It was judged by Keyset {receipt.engine}."
-    return compare(
+    return make_check(
         "judged again",
         agrees and lines == bundle.verdicts,
         f"The same verdicts and points come out: {earned}.",
-        f"It comes out differently: {earned}, not {_points(receipt)}.{about}{other}",
+        f"It comes out differently: {earned}, not {_format_points(receipt)}.{about}{other}",
     )
 
 
-def _points(receipt: Receipt) -> str:
+def _format_points(receipt: Receipt) -> str:
     """Points of points, as people write them."""
     earned = "none" if receipt.score is None else f"{receipt.score.normalize():f}"
     return f"{earned} of {receipt.max_score.normalize():f}"
+
+
+#: So many numbers one value may hold over all key sets: 16 keys of 64 numbers, 32 000 times.
+_MAX_NUMBERS = 1 << 25
+
+
+def _refuse_too_large(question: Question) -> None:
+    """Refuse a question that would take all memory; raises `OperatorError`."""
+    for each in list_sources(question):
+        if max(_sampled_numbers(each), _drawn_numbers(each)) > _MAX_NUMBERS:
+            raise OperatorError(f"{each.id} asks for more numbers than any question needs.")
+
+
+def _sampled_numbers(question: Question) -> int:
+    """How many numbers the largest value has over all key sets."""
+    key_sets = question.key_sets.counts[-1] if question.key_sets else 1
+    nodes = (node for root in _formulas(question) for node in list_nodes(root))
+    return key_sets * max((node.shape.size for node in nodes), default=1)
+
+
+def _drawn_numbers(question: Question) -> int:
+    """How many numbers the variants hold that a formula is tried on."""
+    shapes = (
+        shape
+        for draw in question.draws
+        if not isinstance(draw.rule, DistinctIndices)
+        for shape in draw.rule.shapes
+    )
+    return (1 + question.fresh_variants) * len(LARGE_VALUES) * sum(shape.size for shape in shapes)
+
+
+def _formulas(question: Question) -> Iterator[Node]:
+    yield from question.compute.values()
+    for criterion in question.criteria:
+        match criterion:
+            case MeasuredCriterion():
+                yield criterion.measure
+            case PredictedCriterion():
+                yield criterion.expected
+    for rule in question.key_sets.rules.values() if question.key_sets else ():
+        yield rule.mean if isinstance(rule, GaussianKeys) else rule.basis

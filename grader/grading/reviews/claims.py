@@ -9,28 +9,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from grader.accounts.callers import Place
+from grader.accounts.callers import Membership
 from grader.domain.roles import Role
 from grader.errors import NotFound
-from grader.grading.grades.overrides import refuse_own
-from grader.grading.reviews.queue import Entry
+from grader.grading.grades.overrides import refuse_own_work
+from grader.grading.reviews.queue import QueueEntry
 from grader.store.database import Session, lock
 from grader.store.queries.attempts import get_judged
-from grader.store.queries.claims import (
+from grader.store.queries.decisions import (
     ClaimLine,
-    drop_claim,
+    delete_claim,
+    delete_expired_claims,
     find_claim,
-    forget_claims,
     list_claims,
+    list_reviews,
+    select_latest_reviews,
     take_claim,
 )
-from grader.store.queries.decisions import list_reviews, newest_reviews
 
 #: So long an attempt stays with somebody of whom nothing is heard.
 LEASE = timedelta(minutes=5)
 
 
-def claim(session: Session, place: Place, *, attempt_id: str, at: datetime) -> ClaimLine:
+def claim_attempt(
+    session: Session, place: Membership, *, attempt_id: str, at: datetime
+) -> ClaimLine:
     """Hold an attempt for some minutes more, or learn who holds it.
 
     Raises
@@ -42,8 +45,8 @@ def claim(session: Session, place: Place, *, attempt_id: str, at: datetime) -> C
     attempt, _ = get_judged(session, attempt_id=attempt_id)
     if attempt.run_id != place.run.id:
         raise NotFound
-    refuse_own(place, attempt.enrolment_id)
-    wanted = _claim(place, attempt_id, at)
+    refuse_own_work(place, attempt.enrolment_id)
+    wanted = _make_claim(place, attempt_id, at)
     if take_claim(session, wanted, at=at):
         return wanted
     # Whoever holds it may let go at this very moment; then the next sign of life takes it.
@@ -51,7 +54,7 @@ def claim(session: Session, place: Place, *, attempt_id: str, at: datetime) -> C
 
 
 def claim_next(
-    session: Session, place: Place, waiting: Sequence[Entry], *, at: datetime
+    session: Session, place: Membership, waiting: Sequence[QueueEntry], *, at: datetime
 ) -> str | None:
     """Hold the first of these attempts that nobody else holds or has reviewed meanwhile.
 
@@ -63,7 +66,7 @@ def claim_next(
     first = waiting[0].attempt
     # They come with the same attempts in different orders and must not wait for each other.
     lock(session, [f"claims {place.run.id} {first.assignment} {first.question}"])
-    forget_claims(session, run_id=place.run.id, at=at)
+    delete_expired_claims(session, run_id=place.run.id, at=at)
     held = {
         each.attempt_id
         for each in list_claims(session, run_id=place.run.id, at=at)
@@ -73,23 +76,23 @@ def claim_next(
         attempt_id = entry.attempt.id
         if attempt_id in held or _is_done(session, entry):
             continue
-        if take_claim(session, _claim(place, attempt_id, at), at=at):
+        if take_claim(session, _make_claim(place, attempt_id, at), at=at):
             return attempt_id
     return None
 
 
-def _is_done(session: Session, entry: Entry) -> bool:
+def _is_done(session: Session, entry: QueueEntry) -> bool:
     """Whether everything was reviewed since the entry was looked up."""
-    known = newest_reviews(list_reviews(session, attempt_ids=[entry.attempt.id]))
+    known = select_latest_reviews(list_reviews(session, attempt_ids=[entry.attempt.id]))
     reviewed = known.get(entry.attempt.id, {})
     return all(each.criterion in reviewed for each in entry.parts)
 
 
-def _claim(place: Place, attempt_id: str, at: datetime) -> ClaimLine:
+def _make_claim(place: Membership, attempt_id: str, at: datetime) -> ClaimLine:
     return ClaimLine(attempt_id, place.run.id, place.caller.id, at + LEASE)
 
 
-def release(session: Session, place: Place, *, attempt_id: str) -> None:
+def release_claim(session: Session, place: Membership, *, attempt_id: str) -> None:
     """Let go of an attempt; what somebody else holds stays held."""
     place.need(Role.ASSISTANT)
-    drop_claim(session, attempt_id=attempt_id, by=place.caller.id)
+    delete_claim(session, attempt_id=attempt_id, by=place.caller.id)

@@ -8,49 +8,49 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from grader.accounts.callers import Place
-from grader.grading.context import Desk, Published, publishes_at
-from grader.grading.reviews.review import Waiting, list_waiting
+from grader.accounts.callers import Membership
+from grader.grading.context import GradingContext, PublishedAssignment, compute_release_time
+from grader.grading.reviews.review import ReviewTask, list_review_tasks
 from grader.rubric.catalog import Rubric
 from grader.rubric.forms.answers import FileForm, TextForm
 from grader.store.database import Session
 from grader.store.queries.attempts import AttemptLine
-from grader.store.queries.claims import ClaimLine, list_claims
+from grader.store.queries.decisions import ClaimLine, list_claims
 from grader.store.queries.people import find_names
-from grader.store.queries.publications import last_extended_due
+from grader.store.queries.publications import find_last_extended_due
 
 #: Digits and letters that are not taken for each other and make no words.
-_SIGNS = "23456789BCDFGHJKLMNPQRSTVWXZ"
+_PSEUDONYM_ALPHABET = "23456789BCDFGHJKLMNPQRSTVWXZ"
 #: With five of them two of two thousand answers seldom bear the same.
-_SIGNS_OF_A_PSEUDONYM = 5
+_PSEUDONYM_LENGTH = 5
 #: Who is no person and reviewed all the same.
-A_SERVICE = "a service"
+SERVICE_NAME = "a service"
 
 
-def pseudonym(attempt_id: str) -> str:
+def make_pseudonym(attempt_id: str) -> str:
     """What an attempt is called while nobody is to know whose it is.
 
     It tells no more than the attempt's id, which stands in the page's address anyway.
     """
     number = int.from_bytes(hashlib.sha256(f"answer {attempt_id}".encode()).digest())
     signs = []
-    for _ in range(_SIGNS_OF_A_PSEUDONYM):
-        number, place = divmod(number, len(_SIGNS))
-        signs.append(_SIGNS[place])
+    for _ in range(_PSEUDONYM_LENGTH):
+        number, place = divmod(number, len(_PSEUDONYM_ALPHABET))
+        signs.append(_PSEUDONYM_ALPHABET[place])
     return f"Answer {''.join(signs)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class QueueEntry:
     """An attempt with all that a person decides in it."""
 
     attempt: AttemptLine
-    parts: tuple[Waiting, ...]
+    parts: tuple[ReviewTask, ...]
 
     @property
     def pseudonym(self) -> str:
         """What it is called here."""
-        return pseudonym(self.attempt.id)
+        return make_pseudonym(self.attempt.id)
 
     @property
     def is_done(self) -> bool:
@@ -59,23 +59,23 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class ReviewQueue:
     """The attempts at a question that a person decides about, in an order that favours nobody."""
 
-    published: Published
+    published: PublishedAssignment
     question: str
-    entries: tuple[Entry, ...]
+    entries: tuple[QueueEntry, ...]
 
     @property
     def done(self) -> int:
         """How many are decided."""
         return sum(each.is_done for each in self.entries)
 
-    def find(self, attempt_id: str) -> Entry | None:
+    def find(self, attempt_id: str) -> QueueEntry | None:
         """The entry of an attempt, where it counts."""
         return next((each for each in self.entries if each.attempt.id == attempt_id), None)
 
-    def neighbours(self, attempt_id: str) -> tuple[Entry | None, Entry | None]:
+    def neighbours(self, attempt_id: str) -> tuple[QueueEntry | None, QueueEntry | None]:
         """The entries before and after an attempt's."""
         ids = [each.attempt.id for each in self.entries]
         if attempt_id not in ids:
@@ -84,7 +84,7 @@ class Queue:
         before = self.entries[place - 1] if place else None
         return before, self.entries[place + 1] if place + 1 < len(ids) else None
 
-    def waiting_for(self, place: Place, *, after: str | None = None) -> list[Entry]:
+    def waiting_for(self, place: Membership, *, after: str | None = None) -> list[QueueEntry]:
         """What waits and is not the caller's own, from an attempt on and round to it again."""
         ids = [each.attempt.id for each in self.entries]
         start = ids.index(after) + 1 if after in ids else 0
@@ -97,20 +97,20 @@ class Queue:
 
 
 def load_queue(
-    session: Session, desk: Desk, place: Place, *, assignment: str, question: str
-) -> Queue:
+    session: Session, desk: GradingContext, place: Membership, *, assignment: str, question: str
+) -> ReviewQueue:
     """The queue of a question."""
-    parts = list_waiting(session, desk, place, assignment=assignment, question=question)
+    parts = list_review_tasks(session, desk, place, assignment=assignment, question=question)
     published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
-    return Queue(published, question, _entries(parts))
+    return ReviewQueue(published, question, _entries(parts))
 
 
-def _entries(parts: Iterable[Waiting]) -> tuple[Entry, ...]:
+def _entries(parts: Iterable[ReviewTask]) -> tuple[QueueEntry, ...]:
     """Entries in the order in which their first part comes."""
-    found: dict[str, list[Waiting]] = {}
+    found: dict[str, list[ReviewTask]] = {}
     for each in parts:
         found.setdefault(each.attempt.id, []).append(each)
-    return tuple(Entry(of_one[0].attempt, tuple(of_one)) for of_one in found.values())
+    return tuple(QueueEntry(of_one[0].attempt, tuple(of_one)) for of_one in found.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class CriterionProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class ClaimHolder:
     """Somebody who is reviewing, and until when nobody else is offered the attempt."""
 
     name: str
@@ -139,14 +139,14 @@ class QuestionProgress:
     total: int
     done: int
     criteria: tuple[CriterionProgress, ...]
-    holders: tuple[Holder, ...]
+    holders: tuple[ClaimHolder, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ReviewProgress:
     """How far the reviews of an assignment have come."""
 
-    published: Published
+    published: PublishedAssignment
     questions: tuple[QuestionProgress, ...]
 
     @property
@@ -156,10 +156,10 @@ class Progress:
 
 
 def load_progress(
-    session: Session, desk: Desk, place: Place, *, assignment: str, at: datetime
-) -> Progress:
+    session: Session, desk: GradingContext, place: Membership, *, assignment: str, at: datetime
+) -> ReviewProgress:
     """How far the reviews of an assignment have come, for every question that a person looks at."""
-    parts = list_waiting(session, desk, place, assignment=assignment)
+    parts = list_review_tasks(session, desk, place, assignment=assignment)
     published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
     claims = list_claims(session, run_id=place.run.id, at=at)
     people = {each.review.by for each in parts if each.review} | {each.by for each in claims}
@@ -170,7 +170,7 @@ def load_progress(
         rubric = published.rubric(question)
         if own or _has_written_part(rubric):
             questions.append(_question_progress(rubric, own, claims, names))
-    return Progress(published, tuple(questions))
+    return ReviewProgress(published, tuple(questions))
 
 
 def _has_written_part(rubric: Rubric) -> bool:
@@ -179,13 +179,13 @@ def _has_written_part(rubric: Rubric) -> bool:
 
 def _question_progress(
     rubric: Rubric,
-    parts: Sequence[Waiting],
+    parts: Sequence[ReviewTask],
     claims: Iterable[ClaimLine],
     names: dict[str, str],
 ) -> QuestionProgress:
     entries = _entries(parts)
     ids = {each.attempt.id for each in entries}
-    by_criterion: dict[str, list[Waiting]] = {}
+    by_criterion: dict[str, list[ReviewTask]] = {}
     for each in parts:
         by_criterion.setdefault(each.criterion, []).append(each)
     return QuestionProgress(
@@ -194,23 +194,28 @@ def _question_progress(
         done=sum(each.is_done for each in entries),
         criteria=tuple(_criterion_progress(each, names) for each in by_criterion.values()),
         holders=tuple(
-            Holder(names.get(each.by, A_SERVICE), each.until)
+            ClaimHolder(names.get(each.by, SERVICE_NAME), each.until)
             for each in claims
             if each.attempt_id in ids
         ),
     )
 
 
-def _criterion_progress(parts: Sequence[Waiting], names: dict[str, str]) -> CriterionProgress:
+def _criterion_progress(parts: Sequence[ReviewTask], names: dict[str, str]) -> CriterionProgress:
     done = [each.review for each in parts if each.review is not None]
-    by = Counter(names.get(each.by, A_SERVICE) for each in done)
+    by = Counter(names.get(each.by, SERVICE_NAME) for each in done)
     return CriterionProgress(
         parts[0].title, len(parts) - len(done), len(done), tuple(by.most_common())
     )
 
 
-def shows_names(
-    session: Session, published: Published, place: Place, *, waiting: int, at: datetime
+def may_show_names(
+    session: Session,
+    published: PublishedAssignment,
+    place: Membership,
+    *,
+    waiting: int,
+    at: datetime,
 ) -> bool:
     """Whether reviewers may see whose answer it is.
 
@@ -219,6 +224,8 @@ def shows_names(
     """
     if waiting:
         return False
-    last = last_extended_due(session, run_id=place.run.id, assignment=published.line.assignment)
-    ends_at = publishes_at(published, last)
+    last = find_last_extended_due(
+        session, run_id=place.run.id, assignment=published.line.assignment
+    )
+    ends_at = compute_release_time(published, last)
     return ends_at is not None and at > ends_at

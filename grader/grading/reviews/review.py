@@ -8,29 +8,34 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from grader.accounts.callers import Place
+from grader.accounts.callers import Membership
 from grader.domain.roles import Role
 from grader.domain.verdicts import Outcome, Reason, Verdict
-from grader.errors import Fault, MalformedRequest, NotFound, Outdated, Refused
-from grader.grading.context import Desk, Published
-from grader.grading.grades.overrides import refuse_own
+from grader.errors import ErrorDetail, MalformedRequest, NotFound, OutdatedVersion, RequestRefused
+from grader.grading.context import GradingContext, PublishedAssignment
+from grader.grading.grades.overrides import refuse_own_work
 from grader.grading.grades.settle import update_grades
 from grader.grading.locks import lock_students
-from grader.grading.serialize import judgement_from
+from grader.grading.serialize import decode_judgement
 from grader.rubric.catalog import Rubric
 from grader.rubric.forms.answers import FileForm, ItemForm, TextForm
 from grader.store.database import Session
-from grader.store.ids import new_id
+from grader.store.ids import make_id
 from grader.store.queries.attempts import AttemptLine, JudgementLine, get_judged, list_counted
-from grader.store.queries.audit import add_audit
-from grader.store.queries.decisions import ReviewLine, add_review, list_reviews, newest_reviews
+from grader.store.queries.audit import add_audit_entry
+from grader.store.queries.decisions import (
+    ReviewLine,
+    add_review,
+    list_reviews,
+    select_latest_reviews,
+)
 from grader.store.queries.grades import GradeLine
 
-LONGEST_COMMENT = 10_000
+MAX_COMMENT_LENGTH = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class ReviewTask:
     """A criterion of an attempt that a person decides, with the review that holds, if any."""
 
     attempt: AttemptLine
@@ -43,48 +48,55 @@ class Waiting:
     review: ReviewLine | None
 
 
-def review_version(review: ReviewLine | None) -> str:
+def format_review_version(review: ReviewLine | None) -> str:
     """The version of a review, for `If-Match`."""
     return f"r{review.number if review else 0}"
 
 
-def list_waiting(
-    session: Session, desk: Desk, place: Place, *, assignment: str, question: str | None = None
-) -> list[Waiting]:
+def list_review_tasks(
+    session: Session,
+    desk: GradingContext,
+    place: Membership,
+    *,
+    assignment: str,
+    question: str | None = None,
+) -> list[ReviewTask]:
     """All that a person decides in the attempts that count, in an order that favours nobody."""
     place.need(Role.ASSISTANT)
     published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
     if question is not None:
         published.rubric(question)
     judged = list_counted(session, run_id=place.run.id, assignment=assignment, question=question)
-    reviews = newest_reviews(list_reviews(session, attempt_ids=[each.id for each, _ in judged]))
+    reviews = select_latest_reviews(
+        list_reviews(session, attempt_ids=[each.id for each, _ in judged])
+    )
     waiting = [
         each
         for attempt, judgement in judged
-        for each in parts_of(published, attempt, judgement, reviews.get(attempt.id, {}))
+        for each in build_review_tasks(published, attempt, judgement, reviews.get(attempt.id, {}))
     ]
     order = {name: place for place, name in enumerate(published.form.questions)}
-    return sorted(waiting, key=lambda each: (order[each.attempt.question], _shuffled(each)))
+    return sorted(waiting, key=lambda each: (order[each.attempt.question], _shuffle_key(each)))
 
 
-def _shuffled(waiting: Waiting) -> str:
+def _shuffle_key(waiting: ReviewTask) -> str:
     """A place in an order that has nothing to do with names or times."""
     return hashlib.sha256(f"{waiting.criterion} {waiting.attempt.id}".encode()).hexdigest()
 
 
-def parts_of(
-    published: Published,
+def build_review_tasks(
+    published: PublishedAssignment,
     attempt: AttemptLine,
     judgement: JudgementLine,
     reviews: dict[str, ReviewLine],
-) -> list[Waiting]:
+) -> list[ReviewTask]:
     """All that a person decides in one attempt, decided or not."""
     rubric = published.assignment.rubrics.get(attempt.question)
     if rubric is None:
         return []
     return [
-        _waiting(rubric, attempt, verdict, reviews.get(verdict.criterion))
-        for verdict in judgement_from(judgement).verdicts
+        _make_task(rubric, attempt, verdict, reviews.get(verdict.criterion))
+        for verdict in decode_judgement(judgement).verdicts
         if _is_for_a_person(verdict)
     ]
 
@@ -95,9 +107,9 @@ def _is_for_a_person(verdict: Verdict) -> bool:
     return verdict.needs_person
 
 
-def _waiting(
+def _make_task(
     rubric: Rubric, attempt: AttemptLine, verdict: Verdict, review: ReviewLine | None
-) -> Waiting:
+) -> ReviewTask:
     titles = {each.id: each.title for each in rubric.question.criteria}
     form = rubric.form.answer.get(verdict.criterion)
     items: tuple[ItemForm, ...] = ()
@@ -107,7 +119,7 @@ def _waiting(
         items, note = asked.items, asked.note
         sent = attempt.answer.get(verdict.criterion)
         text = sent if isinstance(sent, str) else None
-    return Waiting(
+    return ReviewTask(
         attempt,
         verdict.criterion,
         titles.get(verdict.criterion, verdict.criterion),
@@ -119,10 +131,10 @@ def _waiting(
     )
 
 
-def review(
+def review_criterion(
     session: Session,
-    desk: Desk,
-    place: Place,
+    desk: GradingContext,
+    place: Membership,
     *,
     attempt_id: str,
     criterion: str,
@@ -147,37 +159,41 @@ def review(
     attempt, judgement = get_judged(session, attempt_id=attempt_id)
     if attempt.run_id != place.run.id:
         raise NotFound
-    refuse_own(place, attempt.enrolment_id)
+    refuse_own_work(place, attempt.enrolment_id)
     pair = (attempt.enrolment_id, attempt.assignment)
     lock_students(session, [pair], run_ids=[place.run.id])
     published = desk.in_force(session, run_id=place.run.id, assignment=attempt.assignment)
-    known = newest_reviews(list_reviews(session, attempt_ids=[attempt.id])).get(attempt.id, {})
-    parts = {each.criterion: each for each in parts_of(published, attempt, judgement, known)}
+    known = select_latest_reviews(list_reviews(session, attempt_ids=[attempt.id])).get(
+        attempt.id, {}
+    )
+    parts = {
+        each.criterion: each for each in build_review_tasks(published, attempt, judgement, known)
+    }
     waiting = parts.get(criterion)
     if waiting is None:
-        raise Refused(
+        raise RequestRefused(
             "This criterion of this attempt is not one that a person decides.",
             code="review.not_needed",
         )
-    if version is not None and version != review_version(waiting.review):
-        raise Outdated(
+    if version is not None and version != format_review_version(waiting.review):
+        raise OutdatedVersion(
             "Somebody else has reviewed this in the meantime; look at it again.",
-            current=review_version(waiting.review),
+            current=format_review_version(waiting.review),
         )
     line = ReviewLine(
-        id=new_id("rev"),
+        id=make_id("rev"),
         run_id=place.run.id,
         attempt_id=attempt.id,
         criterion=criterion,
         number=waiting.review.number + 1 if waiting.review else 1,
         items=sorted(set(items or ())),
-        points=points_for(waiting, items, points),
+        points=compute_review_points(waiting, items, points),
         comment=_check_comment(comment),
         by=place.caller.id,
         at=at,
     )
     add_review(session, line)
-    add_audit(
+    add_audit_entry(
         session, at=at, by=place.caller.id, run_id=place.run.id, action="attempt.reviewed",
         subject=attempt.id,
         details={"criterion": criterion, "points": f"{line.points:f}", "number": line.number},
@@ -186,15 +202,19 @@ def review(
     return line, grades[attempt.part]
 
 
-def points_for(waiting: Waiting, items: Sequence[int] | None, points: Decimal | None) -> Decimal:
+def compute_review_points(
+    waiting: ReviewTask, items: Sequence[int] | None, points: Decimal | None
+) -> Decimal:
     """What a decision is worth: the points where they are given, or else those of the items."""
     faults = []
     if items is None and points is None:
-        faults.append(Fault("#/items", "review.empty", "Say which items hold, or give points."))
+        faults.append(
+            ErrorDetail("#/items", "review.empty", "Say which items hold, or give points.")
+        )
     for number, item in enumerate(items or ()):
         if not 0 <= item < len(waiting.items):
             faults.append(
-                Fault(
+                ErrorDetail(
                     f"#/items/{number}",
                     "item.unknown",
                     f"Items are counted from 0; there are {len(waiting.items)}.",
@@ -202,7 +222,7 @@ def points_for(waiting: Waiting, items: Sequence[int] | None, points: Decimal | 
             )
     if points is not None and not 0 <= points <= waiting.possible:
         faults.append(
-            Fault(
+            ErrorDetail(
                 "#/points", "points.range", f"Points go from 0 to {waiting.possible.normalize():f}."
             )
         )
@@ -214,9 +234,9 @@ def points_for(waiting: Waiting, items: Sequence[int] | None, points: Decimal | 
 
 
 def _check_comment(comment: str) -> str:
-    if len(comment) > LONGEST_COMMENT:
-        fault = Fault(
-            "#/comment", "comment.length", f"A comment has at most {LONGEST_COMMENT} characters."
+    if len(comment) > MAX_COMMENT_LENGTH:
+        fault = ErrorDetail(
+            "#/comment", "comment.length", f"A comment has at most {MAX_COMMENT_LENGTH} characters."
         )
         raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,))
     return comment

@@ -7,19 +7,25 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from grader.accounts.callers import Place
+from grader.accounts.callers import Membership
 from grader.domain.roles import Role
-from grader.errors import Fault, MalformedRequest, NotFound
-from grader.grading.context import Desk
-from grader.grading.reviews.claims import release
-from grader.grading.reviews.review import Waiting, parts_of, points_for, review, review_version
+from grader.errors import ErrorDetail, MalformedRequest, NotFound
+from grader.grading.context import GradingContext
+from grader.grading.reviews.claims import release_claim
+from grader.grading.reviews.review import (
+    ReviewTask,
+    build_review_tasks,
+    compute_review_points,
+    format_review_version,
+    review_criterion,
+)
 from grader.store.database import Session
 from grader.store.queries.attempts import get_judged
-from grader.store.queries.decisions import ReviewLine, list_reviews, newest_reviews
+from grader.store.queries.decisions import ReviewLine, list_reviews, select_latest_reviews
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ReviewDecision:
     """A reviewer's word on one criterion, made when the review there had this version."""
 
     criterion: str
@@ -31,11 +37,11 @@ class Decision:
 
 def save_reviews(
     session: Session,
-    desk: Desk,
-    place: Place,
+    desk: GradingContext,
+    place: Membership,
     *,
     attempt_id: str,
-    decisions: Sequence[Decision],
+    decisions: Sequence[ReviewDecision],
     at: datetime,
 ) -> list[ReviewLine]:
     """Review an attempt, let go of it, and return what was added.
@@ -50,15 +56,15 @@ def save_reviews(
     """
     place.need(Role.ASSISTANT)
     if not decisions:
-        fault = Fault("#/items", "review.empty", "Say which items hold, or give points.")
+        fault = ErrorDetail("#/items", "review.empty", "Say which items hold, or give points.")
         raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,))
-    parts = {each.criterion: each for each in load_parts(session, desk, place, attempt_id)}
+    parts = {each.criterion: each for each in load_review_tasks(session, desk, place, attempt_id)}
     added = []
     for each in decisions:
         part = parts.get(each.criterion)
-        if part is not None and _is_said_already(place, part, each):
+        if part is not None and _is_already_saved(place, part, each):
             continue
-        line, _ = review(
+        line, _ = review_criterion(
             session,
             desk,
             place,
@@ -71,28 +77,32 @@ def save_reviews(
             at=at,
         )
         added.append(line)
-    release(session, place, attempt_id=attempt_id)
+    release_claim(session, place, attempt_id=attempt_id)
     return added
 
 
-def load_parts(session: Session, desk: Desk, place: Place, attempt_id: str) -> list[Waiting]:
+def load_review_tasks(
+    session: Session, desk: GradingContext, place: Membership, attempt_id: str
+) -> list[ReviewTask]:
     """All that a person decides in an attempt, whether or not it counts; NotFound elsewhere."""
     attempt, judgement = get_judged(session, attempt_id=attempt_id)
     if attempt.run_id != place.run.id:
         raise NotFound
     published = desk.in_force(session, run_id=place.run.id, assignment=attempt.assignment)
-    known = newest_reviews(list_reviews(session, attempt_ids=[attempt.id])).get(attempt.id, {})
-    return parts_of(published, attempt, judgement, known)
+    known = select_latest_reviews(list_reviews(session, attempt_ids=[attempt.id])).get(
+        attempt.id, {}
+    )
+    return build_review_tasks(published, attempt, judgement, known)
 
 
-def _is_said_already(place: Place, part: Waiting, decision: Decision) -> bool:
+def _is_already_saved(place: Membership, part: ReviewTask, decision: ReviewDecision) -> bool:
     known = part.review
     if known is None:
         return False
-    is_known = decision.version == review_version(known) or known.by == place.caller.id
+    is_known = decision.version == format_review_version(known) or known.by == place.caller.id
     return (
         is_known
         and known.items == sorted(set(decision.items or ()))
-        and known.points == points_for(part, decision.items, decision.points)
+        and known.points == compute_review_points(part, decision.items, decision.points)
         and known.comment == decision.comment
     )

@@ -6,14 +6,14 @@ from typing import Any
 
 from grader.engine.random.variants import Variant, stack_variants
 from grader.errors import NotFound
-from grader.feedback.parts import Part
+from grader.feedback.base import ReportModel
 from grader.formula.formula import Formula
 from grader.reading.answer import Choice, ExternalScore, Numbers, Text, Value, read_answer
 from grader.reading.fields import FileField, TextField
 from grader.rubric.catalog import Rubric
 
 
-class FieldReading(Part):
+class AnswerFieldReading(ReportModel):
     """How one field was read."""
 
     field: str
@@ -31,16 +31,16 @@ class FieldReading(Part):
     characters: int | None = None
 
 
-class Reading(Part):
+class AnswerReading(ReportModel):
     """How an answer was read; no attempt was used."""
 
     question: str
-    fields: tuple[FieldReading, ...]
+    fields: tuple[AnswerFieldReading, ...]
     not_sent: tuple[str, ...]
     """Fields that may follow later."""
 
 
-def check_answer(rubric: Rubric, variant: Variant, sent: Any) -> Reading:
+def check_answer(rubric: Rubric, variant: Variant, sent: Any) -> AnswerReading:
     """Say how an answer is read.
 
     Raises
@@ -52,7 +52,7 @@ def check_answer(rubric: Rubric, variant: Variant, sent: Any) -> Reading:
     answer = read_answer(sent, fields, stack_variants([variant]))
     optional = [each.name for each in fields if isinstance(each, TextField | FileField)]
     files = {each.name for each in fields if isinstance(each, FileField)}
-    return Reading(
+    return AnswerReading(
         question=rubric.id,
         fields=tuple(
             _reading(name, value, is_file=name in files) for name, value in answer.values.items()
@@ -61,7 +61,7 @@ def check_answer(rubric: Rubric, variant: Variant, sent: Any) -> Reading:
     )
 
 
-def check_field(rubric: Rubric, variant: Variant, name: str, sent: Any) -> FieldReading:
+def check_field(rubric: Rubric, variant: Variant, name: str, sent: Any) -> AnswerFieldReading:
     """Say how one field is read, while it is being written.
 
     Raises
@@ -78,10 +78,10 @@ def check_field(rubric: Rubric, variant: Variant, name: str, sent: Any) -> Field
     return _reading(name, answer.values[name], is_file=isinstance(fields[0], FileField))
 
 
-def _reading(name: str, value: Value, *, is_file: bool) -> FieldReading:
+def _reading(name: str, value: Value, *, is_file: bool) -> AnswerFieldReading:
     match value:
         case Numbers():
-            return FieldReading(
+            return AnswerFieldReading(
                 field=name,
                 read_as="numbers",
                 shape=value.array.shape,
@@ -89,7 +89,7 @@ def _reading(name: str, value: Value, *, is_file: bool) -> FieldReading:
                 values=value.array.tolist(),
             )
         case Formula():
-            return FieldReading(
+            return AnswerFieldReading(
                 field=name,
                 read_as="formula",
                 shape=value.shape.axes,
@@ -97,9 +97,9 @@ def _reading(name: str, value: Value, *, is_file: bool) -> FieldReading:
                 latex=value.to_latex(),
             )
         case Choice():
-            return FieldReading(field=name, read_as="choice", values=sorted(value.options))
+            return AnswerFieldReading(field=name, read_as="choice", values=sorted(value.options))
         case Text():
             kind = "file" if is_file else "text"
-            return FieldReading(field=name, read_as=kind, characters=len(value.text))
+            return AnswerFieldReading(field=name, read_as=kind, characters=len(value.text))
         case ExternalScore():
-            return FieldReading(field=name, read_as="score", values=float(value.points))
+            return AnswerFieldReading(field=name, read_as="score", values=float(value.points))

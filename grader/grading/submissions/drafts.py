@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from grader.accounts.callers import Place
+from grader.accounts.callers import Membership
 from grader.errors import MalformedRequest
-from grader.grading.context import Desk
+from grader.grading.context import GradingContext
 from grader.store.database import Session
-from grader.store.queries.attempts import Part
-from grader.store.queries.drafts import DraftLine, delete_draft, find_draft, put_draft
+from grader.store.queries.attempts import StudentQuestion
+from grader.store.queries.submissions import DraftLine, delete_draft, find_draft, put_draft
 
-MOST_CHARACTERS = 500_000
+MAX_CHARACTERS = 500_000
 
 
 def save_draft(
     session: Session,
-    desk: Desk,
-    place: Place,
+    desk: GradingContext,
+    place: Membership,
     *,
     assignment: str,
     question: str,
@@ -34,11 +34,11 @@ def save_draft(
     """
     enrolment = place.need_enrolment()
     desk.in_force(session, run_id=place.run.id, assignment=assignment).rubric(question)
-    if sum(map(len, fields.values())) > MOST_CHARACTERS:
+    if sum(map(len, fields.values())) > MAX_CHARACTERS:
         raise MalformedRequest(
-            f"A draft may have {MOST_CHARACTERS} characters; it has more.", code="draft.too_long"
+            f"A draft may have {MAX_CHARACTERS} characters; it has more.", code="draft.too_long"
         )
-    part: Part = (enrolment.id, assignment, question)
+    part: StudentQuestion = (enrolment.id, assignment, question)
     written = {name: text for name, text in fields.items() if text.strip()}
     if not written:
         delete_draft(session, part=part)
@@ -46,8 +46,8 @@ def save_draft(
     put_draft(session, run_id=place.run.id, part=part, draft=DraftLine(written, at))
 
 
-def load_draft(
-    session: Session, place: Place, *, assignment: str, question: str
+def find_own_draft(
+    session: Session, place: Membership, *, assignment: str, question: str
 ) -> DraftLine | None:
     """What the caller wrote last and has not sent; None for staff without a place of their own."""
     if place.enrolment is None:

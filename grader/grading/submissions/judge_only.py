@@ -6,18 +6,18 @@ from typing import Any
 
 from grader.engine.judge.cases import Submission
 from grader.engine.random.variants import stack_variants
-from grader.feedback.receipt import Earlier
+from grader.feedback.receipt import EarlierAnswer
 from grader.feedback.report import Report, compose_report
-from grader.grading.context import Desk
-from grader.grading.serialize import variant_from
+from grader.grading.context import GradingContext
+from grader.grading.serialize import decode_variant
 from grader.reading.answer import read_answer
 from grader.store.database import Session
 from grader.store.queries.attempts import find_variants
 
 
-def judge_once(
+def judge_without_storing(
     session: Session,
-    desk: Desk,
+    desk: GradingContext,
     *,
     run_id: str,
     assignment: str,
@@ -43,12 +43,12 @@ def judge_once(
     shown = find_variants(session, wanted=[key]).get(key)
     # What was shown in another course run is none of this one's business.
     is_ours = shown is not None and shown.run_id == run_id
-    drawn = variant_from(variant, shown.drawn) if shown and is_ours else judge.variant(variant)
+    drawn = decode_variant(variant, shown.drawn) if shown and is_ours else judge.variant(variant)
     stacked = stack_variants([drawn])
     answer = read_answer(sent, rubric.question.fields, stacked)
     earlier, before = None, None
     if rubric.earlier is not None:
-        before = Earlier(rubric.earlier.version, uses)
+        before = EarlierAnswer(rubric.earlier.version, uses)
         if uses is not None:
             earlier = read_answer(uses, rubric.earlier.question.fields, stacked)
     submission = Submission(drawn, answer, judge.used(drawn, earlier))

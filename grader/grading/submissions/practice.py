@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from grader.engine.judge.judge import Judge
-from grader.engine.random.keysets import PRACTICE, Source, sample_key_sets
+from grader.engine.random.keysets import PRACTICE, NoiseSource, sample_key_sets
 from grader.engine.random.variants import Variant
-from grader.engine.sample.observe import set_up
-from grader.formula.eval.arrays import Rows
+from grader.engine.sample.observe import build_environment
+from grader.formula.eval.arrays import LazyMatrix
 from grader.reading.fields import ArrayField
 
-MOST = 400
+MAX_KEY_SETS = 400
 
 
-def practice_key_sets(judge: Judge, variant: Variant, *, count: int) -> dict[str, Any]:
+def sample_practice_key_sets(judge: Judge, variant: Variant, *, count: int) -> dict[str, Any]:
     """The first practice key sets of a variant, by name: lists of `count` members.
 
     Empty where the question samples nothing. Where their noise depends on the answer's length,
@@ -25,7 +25,7 @@ def practice_key_sets(judge: Judge, variant: Variant, *, count: int) -> dict[str
     question = judge.question
     if question.key_sets is None:
         return {}
-    source = Source(judge.ground.bank, judge.ground.key, PRACTICE, 0, count)
+    source = NoiseSource(judge.ground.bank, judge.ground.key, PRACTICE, 0, count)
     fields = list(question.fields)
     if question.uses is not None:
         fields += question.uses.question.fields
@@ -34,7 +34,7 @@ def practice_key_sets(judge: Judge, variant: Variant, *, count: int) -> dict[str
         for each in fields
         if isinstance(each, ArrayField)
     }
-    environment = set_up([variant], nothing)
+    environment = build_environment([variant], nothing)
     names = set(question.key_sets.rules)
     with np.errstate(all="ignore"):
         sampled = sample_key_sets(question.key_sets, names, environment, source)
@@ -42,5 +42,5 @@ def practice_key_sets(judge: Judge, variant: Variant, *, count: int) -> dict[str
 
 
 def _as_lists(value: Any) -> Any:
-    array = value.whole() if isinstance(value, Rows) else value
+    array = value.whole() if isinstance(value, LazyMatrix) else value
     return array[0].tolist()

@@ -13,28 +13,28 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from grader.accounts.callers import Caller, Place, enter_owned
-from grader.errors import AnswerRefused, FieldError, MalformedRequest, NotFound, Refused
+from grader.accounts.callers import Caller, Membership, get_viewer_membership
+from grader.errors import AnswerRefused, FieldError, MalformedRequest, NotFound, RequestRefused
 from grader.reading.answer import DIGEST
 from grader.store.database import Session
-from grader.store.ids import new_id
-from grader.store.queries.uploads import (
+from grader.store.ids import make_id
+from grader.store.queries.submissions import (
     UploadLine,
     add_upload,
-    find_content,
+    count_upload_bytes,
+    find_upload_content,
     find_uploads,
-    sum_sizes,
 )
 
-MOST_BYTES = 10 * 1024 * 1024
-MOST_BYTES_IN_ALL = 100 * 1024 * 1024
+MAX_BYTES = 10 * 1024 * 1024
+MAX_TOTAL_BYTES = 100 * 1024 * 1024
 # A link in a text.
 _REFERENCE = re.compile(rf"\]\(({DIGEST.pattern})\)")
-_LONGEST_NAME = 100
+_MAX_NAME_LENGTH = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Uploaded:
+class UploadedFile:
     """A file with its content."""
 
     line: UploadLine
@@ -42,7 +42,7 @@ class Uploaded:
 
 
 def upload(
-    session: Session, place: Place, *, name: str, content: bytes, at: datetime
+    session: Session, place: Membership, *, name: str, content: bytes, at: datetime
 ) -> UploadLine:
     """Keep a PDF of the caller; sent again it is the same one.
 
@@ -59,23 +59,23 @@ def upload(
     found = find_uploads(session, enrolment_id=enrolment.id, digests=[digest])
     if digest in found:
         return found[digest]
-    if sum_sizes(session, enrolment_id=enrolment.id) + len(content) > MOST_BYTES_IN_ALL:
-        raise Refused(
-            f"Your files have more than {MOST_BYTES_IN_ALL >> 20} MB in all; "
+    if count_upload_bytes(session, enrolment_id=enrolment.id) + len(content) > MAX_TOTAL_BYTES:
+        raise RequestRefused(
+            f"Your files have more than {MAX_TOTAL_BYTES >> 20} MB in all; "
             "ask your instructor before you send another one.",
             code="file.too_many",
         )
     line = UploadLine(
-        new_id("upl"), place.run.id, enrolment.id, digest, _tidy_name(name), len(content), at
+        make_id("upl"), place.run.id, enrolment.id, digest, _normalize_name(name), len(content), at
     )
     add_upload(session, line, content=content)
     return line
 
 
 def _refuse_other_content(content: bytes) -> None:
-    if len(content) > MOST_BYTES:
+    if len(content) > MAX_BYTES:
         raise MalformedRequest(
-            f"A file may have {MOST_BYTES >> 20} MB; this one has more. "
+            f"A file may have {MAX_BYTES >> 20} MB; this one has more. "
             "Scans become smaller in greyscale at 150 dpi.",
             code="file.too_large",
         )
@@ -86,14 +86,14 @@ def _refuse_other_content(content: bytes) -> None:
         )
 
 
-def _tidy_name(name: str) -> str:
+def _normalize_name(name: str) -> str:
     """A name of letters, digits and a few signs, so that it can stand in a link and a header."""
     stem = re.sub(r"[^\w.-]+", "-", name.replace("\\", "/").rpartition("/")[2], flags=re.ASCII)
-    stem = stem.strip("-.")[:_LONGEST_NAME].removesuffix(".pdf").removesuffix(".PDF")
+    stem = stem.strip("-.")[:_MAX_NAME_LENGTH].removesuffix(".pdf").removesuffix(".PDF")
     return f"{stem or 'written'}.pdf"
 
 
-def find_references(answer: Mapping[str, Any]) -> dict[str, set[str]]:
+def _find_references(answer: Mapping[str, Any]) -> dict[str, set[str]]:
     """The digests that an answer refers to, by field."""
     found = {}
     for field, sent in answer.items():
@@ -103,7 +103,7 @@ def find_references(answer: Mapping[str, Any]) -> dict[str, set[str]]:
     return {field: digests for field, digests in found.items() if digests}
 
 
-def refuse_missing(session: Session, *, enrolment_id: str, answer: Mapping[str, Any]) -> None:
+def refuse_missing_files(session: Session, *, enrolment_id: str, answer: Mapping[str, Any]) -> None:
     """Refuse an answer that refers to a file which this student has not uploaded.
 
     Raises
@@ -111,7 +111,7 @@ def refuse_missing(session: Session, *, enrolment_id: str, answer: Mapping[str, 
     AnswerRefused
         With each field that does; also where one refers to more than one file.
     """
-    references = find_references(answer)
+    references = _find_references(answer)
     if not references:
         return
     wanted = {digest for digests in references.values() for digest in digests}
@@ -139,14 +139,14 @@ def list_files(
     session: Session, *, enrolment_id: str, answer: Mapping[str, Any]
 ) -> list[UploadLine]:
     """The files that an answer refers to, as far as they are there."""
-    digests = {each for found in find_references(answer).values() for each in found}
+    digests = {each for found in _find_references(answer).values() for each in found}
     if not digests:
         return []
     lines = find_uploads(session, enrolment_id=enrolment_id, digests=digests).values()
     return sorted(lines, key=lambda each: each.at)
 
 
-def get_upload(session: Session, caller: Caller, *, upload_id: str) -> Uploaded:
+def get_upload(session: Session, caller: Caller, *, upload_id: str) -> UploadedFile:
     """A file that the caller may see: an own one, or as staff of its course run.
 
     Raises
@@ -154,9 +154,9 @@ def get_upload(session: Session, caller: Caller, *, upload_id: str) -> Uploaded:
     NotFound
         Where there is none, and in the same words where it is somebody else's.
     """
-    found = find_content(session, upload_id=upload_id)
+    found = find_upload_content(session, upload_id=upload_id)
     if found is None:
         raise NotFound
     line, content = found
-    enter_owned(session, caller, run_id=line.run_id, enrolment_id=line.enrolment_id)
-    return Uploaded(line, content)
+    get_viewer_membership(session, caller, run_id=line.run_id, enrolment_id=line.enrolment_id)
+    return UploadedFile(line, content)

@@ -14,7 +14,7 @@ from grader.rubric.forms.base import (
     Positive,
     Quantity,
     Size,
-    first_key,
+    choose_tag,
 )
 
 
@@ -104,7 +104,7 @@ class ExternalForm(Form):
 
 def _answer_kind(value: Any) -> str:
     keys = ("shape", "number", "choice", "text", "file", "external")
-    return first_key(value, {key: key for key in keys}, otherwise="shape")
+    return choose_tag(value, {key: key for key in keys}, otherwise="shape")
 
 
 AnswerForm = Annotated[

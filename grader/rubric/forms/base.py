@@ -26,7 +26,7 @@ class Form(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-def first_key(value: Any, kinds: dict[str, str], *, otherwise: str) -> str:
+def choose_tag(value: Any, kinds: dict[str, str], *, otherwise: str) -> str:
     """The kind of a form by the first key it has; for a discriminator."""
     if isinstance(value, dict):
         return next((kinds[key] for key in value if key in kinds), next(iter(kinds.values())))

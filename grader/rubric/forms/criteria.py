@@ -14,7 +14,7 @@ from grader.rubric.forms.base import (
     Name,
     Points,
     Positive,
-    first_key,
+    choose_tag,
 )
 
 
@@ -114,7 +114,7 @@ class ComparePlot(PictureForm):
 
 def _plot_kind(value: Any) -> str:
     kinds = {"weights": "weights", "plane": "plane", "compare": "compare"}
-    return first_key(value, kinds, otherwise="weights")
+    return choose_tag(value, kinds, otherwise="weights")
 
 
 PlotForm = Annotated[

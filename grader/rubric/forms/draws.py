@@ -6,15 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from grader.rubric.forms.base import (
-    Expression,
-    Form,
-    Identifier,
-    Name,
-    Quantity,
-    Size,
-    first_key,
-)
+from grader.rubric.forms.base import Expression, Form, Identifier, Name, Quantity, Size, choose_tag
 
 
 class DistinctIndicesForm(Form):
@@ -71,7 +63,7 @@ class UniformForm(Form):
 
 
 def _draw_kind(value: Any) -> str:
-    return first_key(
+    return choose_tag(
         value,
         {
             "distinct_indices": "indices",
@@ -146,7 +138,7 @@ class SpanSampleForm(Form):
 
 
 def _sample_kind(value: Any) -> str:
-    return first_key(value, {"gaussian": "gaussian", "in_span": "span"}, otherwise="gaussian")
+    return choose_tag(value, {"gaussian": "gaussian", "in_span": "span"}, otherwise="gaussian")
 
 
 SampleForm = Annotated[

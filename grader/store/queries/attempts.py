@@ -12,12 +12,12 @@ from sqlalchemy import ColumnElement, and_, func, insert, or_, select
 
 from grader.errors import NotFound
 from grader.store.database import Session
-from grader.store.lines import as_line
-from grader.store.tables import Attempt, Grade, Judgement, Variant, View
+from grader.store.rows import to_line
+from grader.store.tables import AttemptRow, GradeRow, JudgementRow, VariantRow, ViewRow
 from grader.store.upserts import insert_missing
 
 #: A student's enrolment, an assignment and a question of it.
-Part = tuple[str, str, str]
+StudentQuestion = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class AttemptLine:
     received_at: datetime
 
     @property
-    def part(self) -> Part:
+    def part(self) -> StudentQuestion:
         """Whose attempt it is, and at what."""
         return self.enrolment_id, self.assignment, self.question
 
@@ -62,60 +62,60 @@ class JudgementLine:
 
 
 _ATTEMPT = (
-    Attempt.id,
-    Attempt.run_id,
-    Attempt.enrolment_id,
-    Attempt.assignment,
-    Attempt.question,
-    Attempt.number,
-    Attempt.answer,
-    Attempt.answer_digest,
-    Attempt.publication_id,
-    Attempt.uses_attempt_id,
-    Attempt.received_at,
+    AttemptRow.id,
+    AttemptRow.run_id,
+    AttemptRow.enrolment_id,
+    AttemptRow.assignment,
+    AttemptRow.question,
+    AttemptRow.number,
+    AttemptRow.answer,
+    AttemptRow.answer_digest,
+    AttemptRow.publication_id,
+    AttemptRow.uses_attempt_id,
+    AttemptRow.received_at,
 )
 _JUDGEMENT = (
-    Judgement.id,
-    Judgement.attempt_id,
-    Judgement.number,
-    Judgement.rubric_version,
-    Judgement.verdicts,
-    Judgement.misconceptions,
-    Judgement.uses,
-    Judgement.awarded,
-    Judgement.possible,
-    Judgement.pending,
-    Judgement.needs_person,
-    Judgement.receipt,
-    Judgement.judged_at,
+    JudgementRow.id,
+    JudgementRow.attempt_id,
+    JudgementRow.number,
+    JudgementRow.rubric_version,
+    JudgementRow.verdicts,
+    JudgementRow.misconceptions,
+    JudgementRow.uses,
+    JudgementRow.awarded,
+    JudgementRow.possible,
+    JudgementRow.pending,
+    JudgementRow.needs_person,
+    JudgementRow.receipt,
+    JudgementRow.judged_at,
 )
 
 
-def _is_newest() -> ColumnElement[bool]:
+def _is_latest_judgement() -> ColumnElement[bool]:
     """Holds for the judgement that holds: the newest one of its attempt."""
     newest = (
-        select(func.max(Judgement.number))
-        .where(Judgement.attempt_id == Attempt.id)
-        .correlate(Attempt)
+        select(func.max(JudgementRow.number))
+        .where(JudgementRow.attempt_id == AttemptRow.id)
+        .correlate(AttemptRow)
         .scalar_subquery()
     )
-    return Judgement.number == newest
+    return JudgementRow.number == newest
 
 
-def _near_parts(parts: set[Part]) -> ColumnElement[bool]:
+def _is_near_questions(parts: set[StudentQuestion]) -> ColumnElement[bool]:
     """Holds for attempts at these parts, and at some others that share their names.
 
     Both databases find these by an index; SQLite would read the whole table for a list of triples.
     """
     return and_(
-        Attempt.enrolment_id.in_({enrolment_id for enrolment_id, _, _ in parts}),
-        Attempt.assignment.in_({assignment for _, assignment, _ in parts}),
-        Attempt.question.in_({question for _, _, question in parts}),
+        AttemptRow.enrolment_id.in_({enrolment_id for enrolment_id, _, _ in parts}),
+        AttemptRow.assignment.in_({assignment for _, assignment, _ in parts}),
+        AttemptRow.question.in_({question for _, _, question in parts}),
     )
 
 
 def list_judged(
-    session: Session, *, parts: Iterable[Part]
+    session: Session, *, parts: Iterable[StudentQuestion]
 ) -> list[tuple[AttemptLine, JudgementLine]]:
     """All attempts at these parts in order, each with the judgement that holds."""
     wanted = set(parts)
@@ -123,11 +123,13 @@ def list_judged(
         return []
     statement = (
         select(*_ATTEMPT, *_JUDGEMENT)
-        .join(Judgement, Judgement.attempt_id == Attempt.id)
-        .where(_near_parts(wanted), _is_newest())
-        .order_by(Attempt.enrolment_id, Attempt.assignment, Attempt.question, Attempt.number)
+        .join(JudgementRow, JudgementRow.attempt_id == AttemptRow.id)
+        .where(_is_near_questions(wanted), _is_latest_judgement())
+        .order_by(
+            AttemptRow.enrolment_id, AttemptRow.assignment, AttemptRow.question, AttemptRow.number
+        )
     )
-    judged = (_pair(tuple(row)) for row in session.execute(statement))
+    judged = (_split_row(tuple(row)) for row in session.execute(statement))
     return [each for each in judged if each[0].part in wanted]
 
 
@@ -135,11 +137,11 @@ def find_judged(session: Session, *, attempt_id: str) -> tuple[AttemptLine, Judg
     """An attempt with the judgement that holds."""
     statement = (
         select(*_ATTEMPT, *_JUDGEMENT)
-        .join(Judgement, Judgement.attempt_id == Attempt.id)
-        .where(Attempt.id == attempt_id, _is_newest())
+        .join(JudgementRow, JudgementRow.attempt_id == AttemptRow.id)
+        .where(AttemptRow.id == attempt_id, _is_latest_judgement())
     )
     row = session.execute(statement).one_or_none()
-    return _pair(tuple(row)) if row else None
+    return _split_row(tuple(row)) if row else None
 
 
 def get_judged(session: Session, *, attempt_id: str) -> tuple[AttemptLine, JudgementLine]:
@@ -156,13 +158,15 @@ def list_judged_of_question(
     """Everybody's attempts at an assignment or a question of it, by student and number."""
     statement = (
         select(*_ATTEMPT, *_JUDGEMENT)
-        .join(Judgement, Judgement.attempt_id == Attempt.id)
-        .where(Attempt.run_id == run_id, Attempt.assignment == assignment, _is_newest())
-        .order_by(Attempt.question, Attempt.enrolment_id, Attempt.number)
+        .join(JudgementRow, JudgementRow.attempt_id == AttemptRow.id)
+        .where(
+            AttemptRow.run_id == run_id, AttemptRow.assignment == assignment, _is_latest_judgement()
+        )
+        .order_by(AttemptRow.question, AttemptRow.enrolment_id, AttemptRow.number)
     )
     if question is not None:
-        statement = statement.where(Attempt.question == question)
-    return [_pair(tuple(row)) for row in session.execute(statement)]
+        statement = statement.where(AttemptRow.question == question)
+    return [_split_row(tuple(row)) for row in session.execute(statement)]
 
 
 def list_counted(
@@ -171,21 +175,21 @@ def list_counted(
     """The attempts that count and have something that a person decides or has decided."""
     statement = (
         select(*_ATTEMPT, *_JUDGEMENT)
-        .join(Judgement, Judgement.attempt_id == Attempt.id)
-        .join(Grade, Grade.counted_attempt_id == Attempt.id)
+        .join(JudgementRow, JudgementRow.attempt_id == AttemptRow.id)
+        .join(GradeRow, GradeRow.counted_attempt_id == AttemptRow.id)
         .where(
-            Grade.run_id == run_id,
-            Grade.assignment == assignment,
-            _is_newest(),
-            or_(Judgement.pending > 0, Judgement.needs_person),
+            GradeRow.run_id == run_id,
+            GradeRow.assignment == assignment,
+            _is_latest_judgement(),
+            or_(JudgementRow.pending > 0, JudgementRow.needs_person),
         )
     )
     if question is not None:
-        statement = statement.where(Grade.question == question)
-    return [_pair(tuple(row)) for row in session.execute(statement)]
+        statement = statement.where(GradeRow.question == question)
+    return [_split_row(tuple(row)) for row in session.execute(statement)]
 
 
-def _pair(row: tuple[Any, ...]) -> tuple[AttemptLine, JudgementLine]:
+def _split_row(row: tuple[Any, ...]) -> tuple[AttemptLine, JudgementLine]:
     return AttemptLine(*row[: len(_ATTEMPT)]), JudgementLine(*row[len(_ATTEMPT) :])
 
 
@@ -205,8 +209,8 @@ def add_attempts(
         | {"run_id": attempt.run_id}
         for attempt, judgement in judged
     ]
-    session.execute(insert(Attempt), attempts)
-    session.execute(insert(Judgement), judgements)
+    session.execute(insert(AttemptRow), attempts)
+    session.execute(insert(JudgementRow), judgements)
 
 
 # Variants
@@ -231,12 +235,16 @@ def find_variants(
     if not keys:
         return {}
     statement = select(
-        Variant.run_id, Variant.enrolment_id, Variant.question, Variant.revision, Variant.drawn
+        VariantRow.run_id,
+        VariantRow.enrolment_id,
+        VariantRow.question,
+        VariantRow.revision,
+        VariantRow.drawn,
     ).where(
-        Variant.enrolment_id.in_({enrolment_id for enrolment_id, _, _ in keys}),
-        Variant.question.in_({question for _, question, _ in keys}),
+        VariantRow.enrolment_id.in_({enrolment_id for enrolment_id, _, _ in keys}),
+        VariantRow.question.in_({question for _, question, _ in keys}),
     )
-    lines = (as_line(ShownVariant, row) for row in session.execute(statement))
+    lines = (to_line(ShownVariant, row) for row in session.execute(statement))
     found = {(each.enrolment_id, each.question, each.revision): each for each in lines}
     return {key: line for key, line in found.items() if key in keys}
 
@@ -254,10 +262,10 @@ def add_variants(session: Session, variants: Sequence[ShownVariant], *, at: date
         }
         for each in variants
     ]
-    insert_missing(session, Variant, rows, key=("enrolment_id", "question", "revision"))
+    insert_missing(session, VariantRow, rows, key=("enrolment_id", "question", "revision"))
 
 
-def note_view(session: Session, *, run_id: str, part: Part, at: datetime) -> None:
+def record_view(session: Session, *, run_id: str, part: StudentQuestion, at: datetime) -> None:
     """Remember when a student first saw a question."""
     enrolment_id, assignment, question = part
     row = {
@@ -267,15 +275,15 @@ def note_view(session: Session, *, run_id: str, part: Part, at: datetime) -> Non
         "question": question,
         "first_at": at,
     }
-    insert_missing(session, View, [row], key=("enrolment_id", "assignment", "question"))
+    insert_missing(session, ViewRow, [row], key=("enrolment_id", "assignment", "question"))
 
 
-def has_view(session: Session, *, part: Part) -> bool:
+def has_view(session: Session, *, part: StudentQuestion) -> bool:
     """Whether a student has seen a question before."""
     enrolment_id, assignment, question = part
-    statement = select(View.first_at).where(
-        View.enrolment_id == enrolment_id,
-        View.assignment == assignment,
-        View.question == question,
+    statement = select(ViewRow.first_at).where(
+        ViewRow.enrolment_id == enrolment_id,
+        ViewRow.assignment == assignment,
+        ViewRow.question == question,
     )
     return session.scalar(statement) is not None

@@ -12,11 +12,11 @@ import orjson
 from sqlalchemy import insert, select
 
 from grader.store.database import Session, lock
-from grader.store.lines import as_line
-from grader.store.tables import AuditEntry
+from grader.store.rows import to_line
+from grader.store.tables import AuditEntryRow, SigningKeyRow
 
 #: What the first entry is bound to.
-BEGINNING = "sha256:" + "0" * 64
+GENESIS_DIGEST = "sha256:" + "0" * 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +35,19 @@ class AuditLine:
 
 
 _AUDIT = (
-    AuditEntry.number,
-    AuditEntry.at,
-    AuditEntry.by,
-    AuditEntry.run_id,
-    AuditEntry.action,
-    AuditEntry.subject,
-    AuditEntry.details,
-    AuditEntry.previous,
-    AuditEntry.digest,
+    AuditEntryRow.number,
+    AuditEntryRow.at,
+    AuditEntryRow.by,
+    AuditEntryRow.run_id,
+    AuditEntryRow.action,
+    AuditEntryRow.subject,
+    AuditEntryRow.details,
+    AuditEntryRow.previous,
+    AuditEntryRow.digest,
 )
 
 
-def add_audit(
+def add_audit_entry(
     session: Session,
     *,
     at: datetime,
@@ -60,14 +60,16 @@ def add_audit(
     """Add an entry in the transaction of what it tells of: neither is there without the other."""
     lock(session, ["audit"])
     last = session.execute(
-        select(AuditEntry.number, AuditEntry.digest).order_by(AuditEntry.number.desc()).limit(1)
+        select(AuditEntryRow.number, AuditEntryRow.digest)
+        .order_by(AuditEntryRow.number.desc())
+        .limit(1)
     ).one_or_none()
-    number, previous = (last[0] + 1, last[1]) if last else (1, BEGINNING)
+    number, previous = (last[0] + 1, last[1]) if last else (1, GENESIS_DIGEST)
     line = AuditLine(number, at, by, run_id, action, subject, details or {}, previous, "")
-    session.execute(insert(AuditEntry).values(**(asdict(line) | {"digest": digest_of(line)})))
+    session.execute(insert(AuditEntryRow).values(**(asdict(line) | {"digest": hash_entry(line)})))
 
 
-def digest_of(line: AuditLine) -> str:
+def hash_entry(line: AuditLine) -> str:
     """The hash that binds an entry to the one before."""
     content = [
         line.number,
@@ -83,11 +85,11 @@ def digest_of(line: AuditLine) -> str:
     return "sha256:" + hashlib.sha256(canonical).hexdigest()
 
 
-def walk_audit(session: Session) -> Iterator[AuditLine]:
+def stream_audit(session: Session) -> Iterator[AuditLine]:
     """All entries in order."""
-    statement = select(*_AUDIT).order_by(AuditEntry.number)
+    statement = select(*_AUDIT).order_by(AuditEntryRow.number)
     for row in session.execute(statement.execution_options(yield_per=1000)):
-        yield as_line(AuditLine, row)
+        yield to_line(AuditLine, row)
 
 
 def list_audit(
@@ -96,13 +98,13 @@ def list_audit(
     """What was done in a course run, the newest first."""
     statement = (
         select(*_AUDIT)
-        .where(AuditEntry.run_id == run_id)
-        .order_by(AuditEntry.number.desc())
+        .where(AuditEntryRow.run_id == run_id)
+        .order_by(AuditEntryRow.number.desc())
         .limit(limit)
     )
     if before is not None:
-        statement = statement.where(AuditEntry.number < before)
-    return [as_line(AuditLine, row) for row in session.execute(statement)]
+        statement = statement.where(AuditEntryRow.number < before)
+    return [to_line(AuditLine, row) for row in session.execute(statement)]
 
 
 def list_audit_about(
@@ -111,8 +113,28 @@ def list_audit_about(
     """What was done about some things in a course run, the oldest first."""
     statement = (
         select(*_AUDIT)
-        .where(AuditEntry.run_id == run_id, AuditEntry.subject.in_(sorted(set(subjects))))
-        .order_by(AuditEntry.number)
+        .where(AuditEntryRow.run_id == run_id, AuditEntryRow.subject.in_(sorted(set(subjects))))
+        .order_by(AuditEntryRow.number)
         .limit(limit)
     )
-    return [as_line(AuditLine, row) for row in session.execute(statement)]
+    return [to_line(AuditLine, row) for row in session.execute(statement)]
+
+
+def find_signing_key(session: Session) -> bytes | None:
+    """The newest private key."""
+    return session.scalar(
+        select(SigningKeyRow.private).order_by(SigningKeyRow.made_at.desc()).limit(1)
+    )
+
+
+def list_signing_keys(session: Session) -> dict[str, bytes]:
+    """All private keys by id, the newest first."""
+    statement = select(SigningKeyRow.id, SigningKeyRow.private).order_by(
+        SigningKeyRow.made_at.desc()
+    )
+    return {row[0]: row[1] for row in session.execute(statement)}
+
+
+def add_signing_key(session: Session, *, key_id: str, private: bytes, at: datetime) -> None:
+    """Add a key, which signs from now on."""
+    session.execute(insert(SigningKeyRow).values(id=key_id, private=private, made_at=at))

@@ -10,10 +10,9 @@ from sqlalchemy import bindparam, insert, or_, select, update
 
 from grader.domain.roles import Role
 from grader.errors import NotFound
-from grader.store.batches import portions
 from grader.store.database import Session
-from grader.store.lines import as_line
-from grader.store.tables import Course, Enrolment, Person, Run
+from grader.store.rows import split_into_batches, to_line
+from grader.store.tables import CourseRow, EnrolmentRow, PersonRow, RunRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,23 +25,23 @@ class RunLine:
     time_zone: str
 
 
-_RUN = (Run.id, Run.course_id, Run.title, Run.time_zone)
+_RUN = (RunRow.id, RunRow.course_id, RunRow.title, RunRow.time_zone)
 
 
 def add_course(session: Session, *, course_id: str, title: str, at: datetime) -> None:
     """Add a course."""
-    session.execute(insert(Course).values(id=course_id, title=title, made_at=at))
+    session.execute(insert(CourseRow).values(id=course_id, title=title, made_at=at))
 
 
 def has_course(session: Session, *, course_id: str) -> bool:
     """Whether there is a course of this name."""
-    return session.scalar(select(Course.id).where(Course.id == course_id)) is not None
+    return session.scalar(select(CourseRow.id).where(CourseRow.id == course_id)) is not None
 
 
 def add_run(session: Session, run: RunLine, *, secret: bytes, at: datetime) -> None:
     """Add a course run."""
     session.execute(
-        insert(Run).values(
+        insert(RunRow).values(
             id=run.id,
             course_id=run.course_id,
             title=run.title,
@@ -54,13 +53,13 @@ def add_run(session: Session, run: RunLine, *, secret: bytes, at: datetime) -> N
 
 
 # Asked with nearly every request, so that it is put together once.
-_RUN_BY_ID = select(*_RUN).where(Run.id == bindparam("run_id"))
+_RUN_BY_ID = select(*_RUN).where(RunRow.id == bindparam("run_id"))
 
 
 def find_run(session: Session, *, run_id: str) -> RunLine | None:
     """The course run of this name."""
     row = session.execute(_RUN_BY_ID, {"run_id": run_id}).one_or_none()
-    return as_line(RunLine, row) if row else None
+    return to_line(RunLine, row) if row else None
 
 
 def get_run(session: Session, *, run_id: str) -> RunLine:
@@ -73,13 +72,13 @@ def get_run(session: Session, *, run_id: str) -> RunLine:
 
 def list_runs(session: Session) -> list[RunLine]:
     """All course runs, the newest first."""
-    statement = select(*_RUN).order_by(Run.made_at.desc(), Run.id)
-    return [as_line(RunLine, row) for row in session.execute(statement)]
+    statement = select(*_RUN).order_by(RunRow.made_at.desc(), RunRow.id)
+    return [to_line(RunLine, row) for row in session.execute(statement)]
 
 
 def get_secret(session: Session, *, run_id: str) -> bytes:
     """The secret that all draws of a course run come from."""
-    secret = session.scalar(select(Run.secret).where(Run.id == run_id))
+    secret = session.scalar(select(RunRow.secret).where(RunRow.id == run_id))
     if secret is None:
         raise NotFound
     return secret
@@ -97,48 +96,50 @@ class EnrolmentLine:
 
 
 _ENROLMENT = (
-    Enrolment.id,
-    Enrolment.run_id,
-    Enrolment.person_id,
-    Enrolment.role,
-    Enrolment.section,
+    EnrolmentRow.id,
+    EnrolmentRow.run_id,
+    EnrolmentRow.person_id,
+    EnrolmentRow.role,
+    EnrolmentRow.section,
 )
 
 
-def _enrolment(row: tuple[str, str, str, str, str]) -> EnrolmentLine:
+def _to_enrolment(row: tuple[str, str, str, str, str]) -> EnrolmentLine:
     enrolment_id, run_id, person_id, role, section = row
     return EnrolmentLine(enrolment_id, run_id, person_id, Role(role), section)
 
 
-_PLACE = select(*_ENROLMENT).where(
-    Enrolment.run_id == bindparam("run_id"),
-    Enrolment.person_id == bindparam("person_id"),
-    Enrolment.left_at.is_(None),
+_CURRENT_ENROLMENT = select(*_ENROLMENT).where(
+    EnrolmentRow.run_id == bindparam("run_id"),
+    EnrolmentRow.person_id == bindparam("person_id"),
+    EnrolmentRow.left_at.is_(None),
 )
 
 
 def find_enrolment(session: Session, *, run_id: str, person_id: str) -> EnrolmentLine | None:
     """A person's place in a course run, if the person has not left."""
-    row = session.execute(_PLACE, {"run_id": run_id, "person_id": person_id}).one_or_none()
-    return _enrolment((row[0], row[1], row[2], row[3], row[4])) if row else None
+    row = session.execute(
+        _CURRENT_ENROLMENT, {"run_id": run_id, "person_id": person_id}
+    ).one_or_none()
+    return _to_enrolment((row[0], row[1], row[2], row[3], row[4])) if row else None
 
 
 def list_enrolments(session: Session, *, person_id: str) -> list[tuple[EnrolmentLine, RunLine]]:
     """Where a person takes part."""
     statement = (
         select(*_ENROLMENT, *_RUN)
-        .join(Run, Run.id == Enrolment.run_id)
-        .where(Enrolment.person_id == person_id, Enrolment.left_at.is_(None))
-        .order_by(Run.made_at.desc(), Run.id)
+        .join(RunRow, RunRow.id == EnrolmentRow.run_id)
+        .where(EnrolmentRow.person_id == person_id, EnrolmentRow.left_at.is_(None))
+        .order_by(RunRow.made_at.desc(), RunRow.id)
     )
     return [
-        (_enrolment((row[0], row[1], row[2], row[3], row[4])), RunLine(*tuple(row)[5:]))
+        (_to_enrolment((row[0], row[1], row[2], row[3], row[4])), RunLine(*tuple(row)[5:]))
         for row in session.execute(statement)
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class MemberLine:
     """Somebody who takes part, or did, with the person behind it."""
 
     enrolment: EnrolmentLine
@@ -148,7 +149,7 @@ class Member:
     left_at: datetime | None
 
 
-_MEMBER = (*_ENROLMENT, Person.login, Person.name, Person.email, Enrolment.left_at)
+_MEMBER = (*_ENROLMENT, PersonRow.login, PersonRow.name, PersonRow.email, EnrolmentRow.left_at)
 
 
 def list_members(
@@ -159,48 +160,50 @@ def list_members(
     after: str | None = None,
     limit: int | None = None,
     with_left: bool = False,
-) -> list[Member]:
+) -> list[MemberLine]:
     """Who takes part, by login; `after` is the login of the last seen."""
     statement = (
         select(*_MEMBER)
-        .join(Person, Person.id == Enrolment.person_id)
-        .where(Enrolment.run_id == run_id)
-        .order_by(Enrolment.login)
+        .join(PersonRow, PersonRow.id == EnrolmentRow.person_id)
+        .where(EnrolmentRow.run_id == run_id)
+        .order_by(EnrolmentRow.login)
     )
     if not with_left:
-        statement = statement.where(Enrolment.left_at.is_(None))
+        statement = statement.where(EnrolmentRow.left_at.is_(None))
     if role is not None:
-        statement = statement.where(Enrolment.role == role.value)
+        statement = statement.where(EnrolmentRow.role == role.value)
     if after is not None:
-        statement = statement.where(Enrolment.login > after)
+        statement = statement.where(EnrolmentRow.login > after)
     if limit is not None:
         statement = statement.limit(limit)
     return [
-        Member(_enrolment((row[0], row[1], row[2], row[3], row[4])), row[5], row[6], row[7], row[8])
+        MemberLine(
+            _to_enrolment((row[0], row[1], row[2], row[3], row[4])), row[5], row[6], row[7], row[8]
+        )
         for row in session.execute(statement)
     ]
 
 
-def find_member(session: Session, *, run_id: str, login: str) -> Member | None:
+def find_member(session: Session, *, run_id: str, login: str) -> MemberLine | None:
     """Somebody who takes part, by login or by the enrolment's id."""
     statement = (
         select(*_MEMBER)
-        .join(Person, Person.id == Enrolment.person_id)
+        .join(PersonRow, PersonRow.id == EnrolmentRow.person_id)
         .where(
-            Enrolment.run_id == run_id,
-            Enrolment.left_at.is_(None),
-            or_(Enrolment.login == login, Enrolment.id == login),
+            EnrolmentRow.run_id == run_id,
+            EnrolmentRow.left_at.is_(None),
+            or_(EnrolmentRow.login == login, EnrolmentRow.id == login),
         )
     )
     row = session.execute(statement).first()
     if row is None:
         return None
-    return Member(
-        _enrolment((row[0], row[1], row[2], row[3], row[4])), row[5], row[6], row[7], row[8]
+    return MemberLine(
+        _to_enrolment((row[0], row[1], row[2], row[3], row[4])), row[5], row[6], row[7], row[8]
     )
 
 
-def get_member(session: Session, *, run_id: str, login: str) -> Member:
+def get_member(session: Session, *, run_id: str, login: str) -> MemberLine:
     """Somebody who takes part, by login or by the enrolment's id."""
     member = find_member(session, run_id=run_id, login=login)
     if member is None:
@@ -211,7 +214,7 @@ def get_member(session: Session, *, run_id: str, login: str) -> Member:
 def add_enrolments(session: Session, enrolments: Iterable[EnrolmentLine], *, at: datetime) -> None:
     """Add many people to a course run."""
     lines = list(enrolments)
-    logins = _logins(session, [each.person_id for each in lines])
+    logins = _find_logins(session, [each.person_id for each in lines])
     rows = [
         {
             "id": each.id,
@@ -225,13 +228,13 @@ def add_enrolments(session: Session, enrolments: Iterable[EnrolmentLine], *, at:
         for each in lines
     ]
     if rows:
-        session.execute(insert(Enrolment), rows)
+        session.execute(insert(EnrolmentRow), rows)
 
 
-def _logins(session: Session, person_ids: list[str]) -> dict[str, str]:
+def _find_logins(session: Session, person_ids: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for some in portions(person_ids):
-        statement = select(Person.id, Person.login).where(Person.id.in_(some))
+    for some in split_into_batches(person_ids):
+        statement = select(PersonRow.id, PersonRow.login).where(PersonRow.id.in_(some))
         found |= {row[0]: row[1] for row in session.execute(statement)}
     return found
 
@@ -246,7 +249,7 @@ def change_enrolment(
 ) -> None:
     """Change somebody's role or section, or note that somebody left or came back."""
     session.execute(
-        update(Enrolment)
-        .where(Enrolment.id == enrolment_id)
+        update(EnrolmentRow)
+        .where(EnrolmentRow.id == enrolment_id)
         .values(role=role.value, section=section, left_at=left_at)
     )

@@ -8,13 +8,13 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import delete, func, insert, or_, select
 
-from grader.store.batches import portions
 from grader.store.database import Session
-from grader.store.lines import as_line
-from grader.store.queries.attempts import Part
-from grader.store.tables import Attempt, ExternalScore, Override, Review
+from grader.store.queries.attempts import StudentQuestion
+from grader.store.rows import split_into_batches, to_line
+from grader.store.tables import AttemptRow, ClaimRow, ExternalScoreRow, OverrideRow, ReviewRow
+from grader.store.upserts import insert_or_replace_where
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +34,16 @@ class ReviewLine:
 
 
 _REVIEW = (
-    Review.id,
-    Review.run_id,
-    Review.attempt_id,
-    Review.criterion,
-    Review.number,
-    Review.items,
-    Review.points,
-    Review.comment,
-    Review.by,
-    Review.at,
+    ReviewRow.id,
+    ReviewRow.run_id,
+    ReviewRow.attempt_id,
+    ReviewRow.criterion,
+    ReviewRow.number,
+    ReviewRow.items,
+    ReviewRow.points,
+    ReviewRow.comment,
+    ReviewRow.by,
+    ReviewRow.at,
 )
 
 
@@ -51,17 +51,17 @@ def list_reviews(session: Session, *, attempt_ids: Iterable[str]) -> list[Review
     """All reviews of these attempts, the oldest first."""
     wanted = sorted(set(attempt_ids))
     lines: list[ReviewLine] = []
-    for some in portions(wanted):
+    for some in split_into_batches(wanted):
         statement = (
             select(*_REVIEW)
-            .where(Review.attempt_id.in_(some))
-            .order_by(Review.attempt_id, Review.criterion, Review.number)
+            .where(ReviewRow.attempt_id.in_(some))
+            .order_by(ReviewRow.attempt_id, ReviewRow.criterion, ReviewRow.number)
         )
-        lines.extend(as_line(ReviewLine, row) for row in session.execute(statement))
+        lines.extend(to_line(ReviewLine, row) for row in session.execute(statement))
     return lines
 
 
-def newest_reviews(lines: Iterable[ReviewLine]) -> dict[str, dict[str, ReviewLine]]:
+def select_latest_reviews(lines: Iterable[ReviewLine]) -> dict[str, dict[str, ReviewLine]]:
     """The reviews that hold: attempt → criterion → review."""
     found: dict[str, dict[str, ReviewLine]] = {}
     for line in lines:
@@ -71,7 +71,7 @@ def newest_reviews(lines: Iterable[ReviewLine]) -> dict[str, dict[str, ReviewLin
 
 def add_review(session: Session, review: ReviewLine) -> None:
     """Add a review, which holds from now on."""
-    session.execute(insert(Review).values(**asdict(review)))
+    session.execute(insert(ReviewRow).values(**asdict(review)))
 
 
 def list_comments(
@@ -79,17 +79,17 @@ def list_comments(
 ) -> list[str]:
     """What reviewers wrote about a criterion, each text once, the most used first."""
     statement = (
-        select(Review.comment)
-        .join(Attempt, Attempt.id == Review.attempt_id)
+        select(ReviewRow.comment)
+        .join(AttemptRow, AttemptRow.id == ReviewRow.attempt_id)
         .where(
-            Review.run_id == run_id,
-            Review.criterion == criterion,
-            Review.comment != "",
-            Attempt.assignment == assignment,
-            Attempt.question == question,
+            ReviewRow.run_id == run_id,
+            ReviewRow.criterion == criterion,
+            ReviewRow.comment != "",
+            AttemptRow.assignment == assignment,
+            AttemptRow.question == question,
         )
-        .group_by(Review.comment)
-        .order_by(func.count().desc(), func.max(Review.at).desc(), Review.comment)
+        .group_by(ReviewRow.comment)
+        .order_by(func.count().desc(), func.max(ReviewRow.at).desc(), ReviewRow.comment)
         .limit(limit)
     )
     return list(session.scalars(statement))
@@ -112,34 +112,34 @@ class OverrideLine:
 
 
 _OVERRIDE = (
-    Override.id,
-    Override.run_id,
-    Override.enrolment_id,
-    Override.assignment,
-    Override.question,
-    Override.number,
-    Override.points,
-    Override.reason,
-    Override.by,
-    Override.at,
+    OverrideRow.id,
+    OverrideRow.run_id,
+    OverrideRow.enrolment_id,
+    OverrideRow.assignment,
+    OverrideRow.question,
+    OverrideRow.number,
+    OverrideRow.points,
+    OverrideRow.reason,
+    OverrideRow.by,
+    OverrideRow.at,
 )
 
 
-def list_overrides(session: Session, *, parts: Iterable[Part]) -> list[OverrideLine]:
+def list_overrides(session: Session, *, parts: Iterable[StudentQuestion]) -> list[OverrideLine]:
     """All overrides of these parts, the oldest first."""
     wanted = set(parts)
     statement = (
         select(*_OVERRIDE)
-        .where(Override.enrolment_id.in_({enrolment for enrolment, _, _ in wanted}))
-        .order_by(Override.number)
+        .where(OverrideRow.enrolment_id.in_({enrolment for enrolment, _, _ in wanted}))
+        .order_by(OverrideRow.number)
     )
-    lines = (as_line(OverrideLine, row) for row in session.execute(statement))
+    lines = (to_line(OverrideLine, row) for row in session.execute(statement))
     return [each for each in lines if (each.enrolment_id, each.assignment, each.question) in wanted]
 
 
 def add_override(session: Session, override: OverrideLine) -> None:
     """Add an override, which holds from now on."""
-    session.execute(insert(Override).values(**asdict(override)))
+    session.execute(insert(OverrideRow).values(**asdict(override)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,31 +159,33 @@ class ExternalScoreLine:
 
 
 _EXTERNAL = (
-    ExternalScore.id,
-    ExternalScore.run_id,
-    ExternalScore.enrolment_id,
-    ExternalScore.assignment,
-    ExternalScore.question,
-    ExternalScore.number,
-    ExternalScore.points,
-    ExternalScore.source,
-    ExternalScore.by,
-    ExternalScore.at,
+    ExternalScoreRow.id,
+    ExternalScoreRow.run_id,
+    ExternalScoreRow.enrolment_id,
+    ExternalScoreRow.assignment,
+    ExternalScoreRow.question,
+    ExternalScoreRow.number,
+    ExternalScoreRow.points,
+    ExternalScoreRow.source,
+    ExternalScoreRow.by,
+    ExternalScoreRow.at,
 )
 
 
-def list_external_scores(session: Session, *, parts: Iterable[Part]) -> list[ExternalScoreLine]:
+def list_external_scores(
+    session: Session, *, parts: Iterable[StudentQuestion]
+) -> list[ExternalScoreLine]:
     """All scores from outside for these parts, the oldest first."""
     wanted = set(parts)
     enrolments = sorted({enrolment for enrolment, _, _ in wanted})
     found: list[ExternalScoreLine] = []
-    for some in portions(enrolments):
+    for some in split_into_batches(enrolments):
         statement = (
             select(*_EXTERNAL)
-            .where(ExternalScore.enrolment_id.in_(some))
-            .order_by(ExternalScore.number)
+            .where(ExternalScoreRow.enrolment_id.in_(some))
+            .order_by(ExternalScoreRow.number)
         )
-        lines = (as_line(ExternalScoreLine, row) for row in session.execute(statement))
+        lines = (to_line(ExternalScoreLine, row) for row in session.execute(statement))
         found.extend(
             each for each in lines if (each.enrolment_id, each.assignment, each.question) in wanted
         )
@@ -193,4 +195,59 @@ def list_external_scores(session: Session, *, parts: Iterable[Part]) -> list[Ext
 def add_external_scores(session: Session, scores: Sequence[ExternalScoreLine]) -> None:
     """Add scores from outside, which hold from now on."""
     if scores:
-        session.execute(insert(ExternalScore), [asdict(each) for each in scores])
+        session.execute(insert(ExternalScoreRow), [asdict(each) for each in scores])
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimLine:
+    """Who holds an attempt, and until when."""
+
+    attempt_id: str
+    run_id: str
+    by: str
+    until: datetime
+
+
+_CLAIM = (ClaimRow.attempt_id, ClaimRow.run_id, ClaimRow.by, ClaimRow.until)
+
+
+def take_claim(session: Session, claim: ClaimLine, *, at: datetime) -> bool:
+    """Hold an attempt that is free, has been left, or is held already by the same person.
+
+    It is one statement, so that the database itself decides between two who come at once.
+    """
+    row = {
+        "attempt_id": claim.attempt_id,
+        "run_id": claim.run_id,
+        "by": claim.by,
+        "until": claim.until,
+    }
+    is_free = or_(ClaimRow.by == claim.by, ClaimRow.until <= at)
+    return insert_or_replace_where(session, ClaimRow, row, key="attempt_id", where=is_free)
+
+
+def find_claim(session: Session, *, attempt_id: str, at: datetime) -> ClaimLine | None:
+    """Who holds an attempt at this moment."""
+    statement = select(*_CLAIM).where(ClaimRow.attempt_id == attempt_id, ClaimRow.until > at)
+    row = session.execute(statement).one_or_none()
+    return to_line(ClaimLine, row) if row else None
+
+
+def list_claims(session: Session, *, run_id: str, at: datetime) -> list[ClaimLine]:
+    """All that is held in a course run at this moment."""
+    statement = (
+        select(*_CLAIM)
+        .where(ClaimRow.run_id == run_id, ClaimRow.until > at)
+        .order_by(ClaimRow.until.desc(), ClaimRow.attempt_id)
+    )
+    return [to_line(ClaimLine, row) for row in session.execute(statement)]
+
+
+def delete_claim(session: Session, *, attempt_id: str, by: str) -> None:
+    """Let go of an attempt; what somebody else holds stays held."""
+    session.execute(delete(ClaimRow).where(ClaimRow.attempt_id == attempt_id, ClaimRow.by == by))
+
+
+def delete_expired_claims(session: Session, *, run_id: str, at: datetime) -> None:
+    """Forget what nobody holds any more."""
+    session.execute(delete(ClaimRow).where(ClaimRow.run_id == run_id, ClaimRow.until <= at))

@@ -9,8 +9,8 @@ from datetime import datetime
 from sqlalchemy import delete, insert, select
 
 from grader.store.database import Session
-from grader.store.lines import as_line
-from grader.store.tables import IdempotencyKey
+from grader.store.rows import to_line
+from grader.store.tables import IdempotencyKeyRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +26,16 @@ class AnsweredRequest:
 
 
 _ANSWERED = (
-    IdempotencyKey.caller,
-    IdempotencyKey.key,
-    IdempotencyKey.request_digest,
-    IdempotencyKey.status,
-    IdempotencyKey.body,
-    IdempotencyKey.made_at,
+    IdempotencyKeyRow.caller,
+    IdempotencyKeyRow.key,
+    IdempotencyKeyRow.request_digest,
+    IdempotencyKeyRow.status,
+    IdempotencyKeyRow.body,
+    IdempotencyKeyRow.made_at,
 )
 
 
-def find_answered(
+def find_answered_requests(
     session: Session, *, keys: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], AnsweredRequest]:
     """Answered requests by caller and key."""
@@ -43,19 +43,19 @@ def find_answered(
     if not wanted:
         return {}
     statement = select(*_ANSWERED).where(
-        IdempotencyKey.caller.in_({caller for caller, _ in wanted}),
-        IdempotencyKey.key.in_({key for _, key in wanted}),
+        IdempotencyKeyRow.caller.in_({caller for caller, _ in wanted}),
+        IdempotencyKeyRow.key.in_({key for _, key in wanted}),
     )
-    lines = (as_line(AnsweredRequest, row) for row in session.execute(statement))
+    lines = (to_line(AnsweredRequest, row) for row in session.execute(statement))
     return {(each.caller, each.key): each for each in lines}
 
 
-def add_answered(session: Session, requests: Sequence[AnsweredRequest]) -> None:
+def add_answered_requests(session: Session, requests: Sequence[AnsweredRequest]) -> None:
     """Keep what requests were answered."""
     if requests:
-        session.execute(insert(IdempotencyKey), [asdict(each) for each in requests])
+        session.execute(insert(IdempotencyKeyRow), [asdict(each) for each in requests])
 
 
-def forget_answered(session: Session, *, before: datetime) -> None:
+def delete_answered_requests(session: Session, *, before: datetime) -> None:
     """Forget requests that were answered before a moment."""
-    session.execute(delete(IdempotencyKey).where(IdempotencyKey.made_at < before))
+    session.execute(delete(IdempotencyKeyRow).where(IdempotencyKeyRow.made_at < before))

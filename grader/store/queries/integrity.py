@@ -11,16 +11,22 @@ from sqlalchemy.orm import aliased
 
 from grader.domain.roles import Role
 from grader.store.database import Session
-from grader.store.lines import as_line
 from grader.store.queries.attempts import ShownVariant
-from grader.store.queries.raw_rows import columns_of
-from grader.store.tables import Attempt, Enrolment, IntegrityCheck, Person, Resemblance, Variant
+from grader.store.rows import list_columns, to_line
+from grader.store.tables import (
+    AttemptRow,
+    EnrolmentRow,
+    IntegrityCheckRow,
+    PersonRow,
+    ResemblanceRow,
+    VariantRow,
+)
 
 RUNNING, FINISHED, FAILED = "running", "finished", "failed"
 
 
 @dataclass(frozen=True, slots=True)
-class CheckLine:
+class IntegrityCheckLine:
     """A check of an assignment.
 
     `done` of `of` attempts were looked at, which is `pairs` attempts on variants; `by_accident` of
@@ -42,59 +48,59 @@ class CheckLine:
     finished_at: datetime | None
 
 
-_CHECK = columns_of(IntegrityCheck, CheckLine)
+_CHECK = list_columns(IntegrityCheckRow, IntegrityCheckLine)
 
 
-def add_check(session: Session, line: CheckLine) -> None:
+def add_check(session: Session, line: IntegrityCheckLine) -> None:
     """Add a check that begins."""
-    session.execute(insert(IntegrityCheck).values(**asdict(line)))
+    session.execute(insert(IntegrityCheckRow).values(**asdict(line)))
 
 
 def find_check(
     session: Session, *, run_id: str, assignment: str, state: str | None = None
-) -> CheckLine | None:
+) -> IntegrityCheckLine | None:
     """The newest check of an assignment, or the newest in this state."""
     statement = (
         select(*_CHECK)
-        .where(IntegrityCheck.run_id == run_id, IntegrityCheck.assignment == assignment)
-        .order_by(IntegrityCheck.started_at.desc(), IntegrityCheck.id.desc())
+        .where(IntegrityCheckRow.run_id == run_id, IntegrityCheckRow.assignment == assignment)
+        .order_by(IntegrityCheckRow.started_at.desc(), IntegrityCheckRow.id.desc())
         .limit(1)
     )
     if state is not None:
-        statement = statement.where(IntegrityCheck.state == state)
+        statement = statement.where(IntegrityCheckRow.state == state)
     row = session.execute(statement).one_or_none()
-    return as_line(CheckLine, row) if row else None
+    return to_line(IntegrityCheckLine, row) if row else None
 
 
-def note_progress(
+def record_progress(
     session: Session, *, check_id: str, done: int, of: int, pairs: int, at: datetime
 ) -> bool:
     """Note how far a check is; False where it does not run any more, and must end."""
-    return _change(session, check_id, done=done, of=of, pairs=pairs, seen_at=at)
+    return _update_running(session, check_id, done=done, of=of, pairs=pairs, seen_at=at)
 
 
 def finish_check(
     session: Session, *, check_id: str, done: int, pairs: int, by_accident: int, at: datetime
 ) -> bool:
     """Note that a check is done; False where it was given up in the meantime."""
-    return _change(
+    return _update_running(
         session, check_id, state=FINISHED, done=done, of=done, pairs=pairs,
         by_accident=by_accident, seen_at=at, finished_at=at,
     )  # fmt: skip
 
 
-def fail_check(session: Session, *, check_id: str, error: str, at: datetime) -> bool:
+def record_failure(session: Session, *, check_id: str, error: str, at: datetime) -> bool:
     """Note why a check came to no end."""
-    return _change(session, check_id, state=FAILED, error=error, finished_at=at)
+    return _update_running(session, check_id, state=FAILED, error=error, finished_at=at)
 
 
-def _change(session: Session, check_id: str, **changes: object) -> bool:
+def _update_running(session: Session, check_id: str, **changes: object) -> bool:
     """Change a check that runs; one that has ended stays as it is."""
     changed = session.execute(
-        update(IntegrityCheck)
-        .where(IntegrityCheck.id == check_id, IntegrityCheck.state == RUNNING)
+        update(IntegrityCheckRow)
+        .where(IntegrityCheckRow.id == check_id, IntegrityCheckRow.state == RUNNING)
         .values(**changes)
-        .returning(IntegrityCheck.id)
+        .returning(IntegrityCheckRow.id)
     )
     return changed.one_or_none() is not None
 
@@ -102,27 +108,27 @@ def _change(session: Session, check_id: str, **changes: object) -> bool:
 def count_attempts(session: Session, *, run_id: str, assignment: str) -> int:
     """How many attempts at an assignment there are."""
     statement = select(func.count()).where(
-        Attempt.run_id == run_id, Attempt.assignment == assignment
+        AttemptRow.run_id == run_id, AttemptRow.assignment == assignment
     )
     return session.scalar(statement) or 0
 
 
-def list_shown(
+def list_shown_variants(
     session: Session, *, run_id: str, question: str, revision: int
 ) -> list[ShownVariant]:
     """The variants of a question that students of a course run were shown."""
     statement = (
-        select(*columns_of(Variant, ShownVariant))
-        .join(Enrolment, Enrolment.id == Variant.enrolment_id)
+        select(*list_columns(VariantRow, ShownVariant))
+        .join(EnrolmentRow, EnrolmentRow.id == VariantRow.enrolment_id)
         .where(
-            Variant.run_id == run_id,
-            Variant.question == question,
-            Variant.revision == revision,
-            Enrolment.role == Role.STUDENT.value,
+            VariantRow.run_id == run_id,
+            VariantRow.question == question,
+            VariantRow.revision == revision,
+            EnrolmentRow.role == Role.STUDENT.value,
         )
-        .order_by(Variant.enrolment_id)
+        .order_by(VariantRow.enrolment_id)
     )
-    return [as_line(ShownVariant, row) for row in session.execute(statement)]
+    return [to_line(ShownVariant, row) for row in session.execute(statement)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,17 +152,17 @@ class ResemblanceLine:
     tried: int
 
 
-_RESEMBLANCE = columns_of(Resemblance, ResemblanceLine)
+_RESEMBLANCE = list_columns(ResemblanceRow, ResemblanceLine)
 
 
 def add_resemblances(session: Session, lines: Sequence[ResemblanceLine]) -> None:
     """Keep what a check has found."""
     if lines:
-        session.execute(insert(Resemblance), [asdict(each) for each in lines])
+        session.execute(insert(ResemblanceRow), [asdict(each) for each in lines])
 
 
 @dataclass(frozen=True, slots=True)
-class Resembling:
+class ResemblanceDetails:
     """A resemblance with the people and attempts it is about."""
 
     line: ResemblanceLine
@@ -171,28 +177,28 @@ class Resembling:
     other_received_at: datetime | None
 
 
-def list_resemblances(session: Session, *, check_id: str) -> list[Resembling]:
+def list_resemblances(session: Session, *, check_id: str) -> list[ResemblanceDetails]:
     """All that a check has found, by question and time."""
-    own, other = aliased(Enrolment), aliased(Enrolment)
-    person, other_person = aliased(Person), aliased(Person)
-    other_attempt = aliased(Attempt)
+    own, other = aliased(EnrolmentRow), aliased(EnrolmentRow)
+    person, other_person = aliased(PersonRow), aliased(PersonRow)
+    other_attempt = aliased(AttemptRow)
     statement = (
         select(
-            *_RESEMBLANCE, Attempt.question, Attempt.number, Attempt.received_at, person.login,
+            *_RESEMBLANCE, AttemptRow.question, AttemptRow.number, AttemptRow.received_at, person.login,
             person.name, other_person.login, other_person.name, other_attempt.number,
             other_attempt.received_at,
         )
-        .join(Attempt, Attempt.id == Resemblance.attempt_id)
-        .join(own, own.id == Attempt.enrolment_id)
+        .join(AttemptRow, AttemptRow.id == ResemblanceRow.attempt_id)
+        .join(own, own.id == AttemptRow.enrolment_id)
         .join(person, person.id == own.person_id)
-        .join(other, other.id == Resemblance.other_id)
+        .join(other, other.id == ResemblanceRow.other_id)
         .join(other_person, other_person.id == other.person_id)
-        .outerjoin(other_attempt, other_attempt.id == Resemblance.other_attempt_id)
-        .where(Resemblance.check_id == check_id)
-        .order_by(Attempt.question, Attempt.received_at, Attempt.id, other_person.login)
+        .outerjoin(other_attempt, other_attempt.id == ResemblanceRow.other_attempt_id)
+        .where(ResemblanceRow.check_id == check_id)
+        .order_by(AttemptRow.question, AttemptRow.received_at, AttemptRow.id, other_person.login)
     )  # fmt: skip
     count = len(_RESEMBLANCE)
     return [
-        Resembling(ResemblanceLine(*row[:count]), *row[count:])
+        ResemblanceDetails(ResemblanceLine(*row[:count]), *row[count:])
         for row in (tuple(each) for each in session.execute(statement))
     ]

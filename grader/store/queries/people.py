@@ -9,11 +9,10 @@ from datetime import datetime
 from sqlalchemy import func, insert, select, update
 
 from grader.errors import NotFound
-from grader.store.batches import portions
 from grader.store.database import Session
-from grader.store.ids import new_id
-from grader.store.lines import as_line
-from grader.store.tables import Person
+from grader.store.ids import make_id
+from grader.store.rows import split_into_batches, to_line
+from grader.store.tables import PersonRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,13 @@ class PersonLine:
 
 
 #: The columns of a `PersonLine`.
-PERSON = (Person.id, Person.login, Person.name, Person.email, Person.is_operator)
+PERSON_COLUMNS = (
+    PersonRow.id,
+    PersonRow.login,
+    PersonRow.name,
+    PersonRow.email,
+    PersonRow.is_operator,
+)
 
 
 def add_person(
@@ -41,7 +46,7 @@ def add_person(
     is_operator: bool = False,
 ) -> PersonLine:
     """Add a person."""
-    line = PersonLine(new_id("per"), login, name, email, is_operator)
+    line = PersonLine(make_id("per"), login, name, email, is_operator)
     add_people(session, [line], at=at)
     return line
 
@@ -60,49 +65,55 @@ def add_people(session: Session, people: Iterable[PersonLine], *, at: datetime) 
         for each in people
     ]
     if rows:
-        session.execute(insert(Person), rows)
+        session.execute(insert(PersonRow), rows)
 
 
 def find_person(session: Session, *, login: str) -> PersonLine | None:
     """The person of this login who has not ended."""
-    statement = select(*PERSON).where(Person.login == login, Person.ended_at.is_(None))
+    statement = select(*PERSON_COLUMNS).where(
+        PersonRow.login == login, PersonRow.ended_at.is_(None)
+    )
     row = session.execute(statement).one_or_none()
-    return as_line(PersonLine, row) if row else None
+    return to_line(PersonLine, row) if row else None
 
 
 def get_person(session: Session, *, person_id: str) -> PersonLine:
     """The person of this id."""
-    row = session.execute(select(*PERSON).where(Person.id == person_id)).one_or_none()
+    row = session.execute(select(*PERSON_COLUMNS).where(PersonRow.id == person_id)).one_or_none()
     if row is None:
         raise NotFound
-    return as_line(PersonLine, row)
+    return to_line(PersonLine, row)
 
 
 def find_people(session: Session, *, logins: Iterable[str]) -> dict[str, PersonLine]:
     """The people of these logins, by login."""
     wanted = list(logins)
     found: dict[str, PersonLine] = {}
-    for some in portions(wanted):
-        statement = select(*PERSON).where(Person.login.in_(some))
-        found |= {row.login: as_line(PersonLine, row) for row in session.execute(statement)}
+    for some in split_into_batches(wanted):
+        statement = select(*PERSON_COLUMNS).where(PersonRow.login.in_(some))
+        found |= {row.login: to_line(PersonLine, row) for row in session.execute(statement)}
     return found
 
 
 def find_names(session: Session, *, person_ids: Iterable[str]) -> dict[str, str]:
     """What people are called, by id; whoever is no person, such as a token, is left out."""
-    statement = select(Person.id, Person.name).where(Person.id.in_(sorted(set(person_ids))))
+    statement = select(PersonRow.id, PersonRow.name).where(
+        PersonRow.id.in_(sorted(set(person_ids)))
+    )
     return {row.id: row.name for row in session.execute(statement)}
 
 
 def list_people(session: Session) -> list[PersonLine]:
     """Everybody, by login."""
-    statement = select(*PERSON).where(Person.ended_at.is_(None)).order_by(Person.login)
-    return [as_line(PersonLine, row) for row in session.execute(statement)]
+    statement = (
+        select(*PERSON_COLUMNS).where(PersonRow.ended_at.is_(None)).order_by(PersonRow.login)
+    )
+    return [to_line(PersonLine, row) for row in session.execute(statement)]
 
 
 def has_operator(session: Session) -> bool:
     """Whether anybody operates the service."""
-    statement = select(func.count()).where(Person.is_operator, Person.ended_at.is_(None))
+    statement = select(func.count()).where(PersonRow.is_operator, PersonRow.ended_at.is_(None))
     return bool(session.scalar(statement))
 
 
@@ -121,7 +132,7 @@ def change_person(
     }  # fmt: skip
     said = {key: value for key, value in changes.items() if value is not None}
     if said:
-        session.execute(update(Person).where(Person.id == person_id).values(**said))
+        session.execute(update(PersonRow).where(PersonRow.id == person_id).values(**said))
 
 
 # Passwords
@@ -130,14 +141,14 @@ def change_person(
 def set_password_hash(session: Session, *, person_id: str, password_hash: str | None) -> None:
     """Set or take away a password."""
     session.execute(
-        update(Person).where(Person.id == person_id).values(password_hash=password_hash)
+        update(PersonRow).where(PersonRow.id == person_id).values(password_hash=password_hash)
     )
 
 
 def find_password_hash(session: Session, *, login: str) -> tuple[str, str] | None:
     """The id and the password's hash of a person who may sign in by password."""
-    statement = select(Person.id, Person.password_hash).where(
-        Person.login == login, Person.ended_at.is_(None), Person.password_hash.is_not(None)
+    statement = select(PersonRow.id, PersonRow.password_hash).where(
+        PersonRow.login == login, PersonRow.ended_at.is_(None), PersonRow.password_hash.is_not(None)
     )
     row = session.execute(statement).one_or_none()
     return (row[0], row[1]) if row and row[1] else None

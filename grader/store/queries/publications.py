@@ -10,9 +10,9 @@ from sqlalchemy import bindparam, func, insert, select
 
 from grader.errors import NotFound
 from grader.store.database import Session
-from grader.store.ids import new_id
-from grader.store.lines import as_line
-from grader.store.tables import Extension, Publication, PublicationPart, RubricText
+from grader.store.ids import make_id
+from grader.store.rows import to_line
+from grader.store.tables import ExtensionRow, PublicationPartRow, PublicationRow, RubricTextRow
 from grader.store.upserts import insert_missing
 
 
@@ -32,15 +32,15 @@ class PublicationLine:
 
 
 _PUBLICATION = (
-    Publication.id,
-    Publication.run_id,
-    Publication.assignment,
-    Publication.number,
-    Publication.opens_at,
-    Publication.due_at,
-    Publication.note,
-    Publication.by,
-    Publication.published_at,
+    PublicationRow.id,
+    PublicationRow.run_id,
+    PublicationRow.assignment,
+    PublicationRow.number,
+    PublicationRow.opens_at,
+    PublicationRow.due_at,
+    PublicationRow.note,
+    PublicationRow.by,
+    PublicationRow.published_at,
 )
 
 
@@ -48,10 +48,10 @@ _PUBLICATION = (
 _IN_FORCE = (
     select(*_PUBLICATION)
     .where(
-        Publication.run_id == bindparam("run_id"),
-        Publication.assignment == bindparam("assignment"),
+        PublicationRow.run_id == bindparam("run_id"),
+        PublicationRow.assignment == bindparam("assignment"),
     )
-    .order_by(Publication.number.desc())
+    .order_by(PublicationRow.number.desc())
     .limit(1)
 )
 
@@ -60,36 +60,36 @@ def find_in_force(session: Session, *, run_id: str, assignment: str) -> Publicat
     """The newest publication of an assignment."""
     asked = {"run_id": run_id, "assignment": assignment}
     row = session.execute(_IN_FORCE, asked).one_or_none()
-    return as_line(PublicationLine, row) if row else None
+    return to_line(PublicationLine, row) if row else None
 
 
 def get_publication(session: Session, *, publication_id: str) -> PublicationLine:
     """A publication by its id."""
-    statement = select(*_PUBLICATION).where(Publication.id == publication_id)
+    statement = select(*_PUBLICATION).where(PublicationRow.id == publication_id)
     row = session.execute(statement).one_or_none()
     if row is None:
         raise NotFound
-    return as_line(PublicationLine, row)
+    return to_line(PublicationLine, row)
 
 
 def list_in_force(session: Session, *, run_id: str) -> list[PublicationLine]:
     """The newest publication of every assignment of a course run, by due date."""
     newest = (
-        select(Publication.assignment, func.max(Publication.number).label("number"))
-        .where(Publication.run_id == run_id)
-        .group_by(Publication.assignment)
+        select(PublicationRow.assignment, func.max(PublicationRow.number).label("number"))
+        .where(PublicationRow.run_id == run_id)
+        .group_by(PublicationRow.assignment)
         .subquery()
     )
     statement = (
         select(*_PUBLICATION)
         .join(
             newest,
-            (newest.c.assignment == Publication.assignment)
-            & (newest.c.number == Publication.number),
+            (newest.c.assignment == PublicationRow.assignment)
+            & (newest.c.number == PublicationRow.number),
         )
-        .where(Publication.run_id == run_id)
+        .where(PublicationRow.run_id == run_id)
     )
-    lines = [as_line(PublicationLine, row) for row in session.execute(statement)]
+    lines = [to_line(PublicationLine, row) for row in session.execute(statement)]
     return sorted(lines, key=lambda each: (each.due_at is None, each.due_at, each.assignment))
 
 
@@ -97,40 +97,44 @@ def list_publications(session: Session, *, run_id: str, assignment: str) -> list
     """All publications of an assignment, the newest first."""
     statement = (
         select(*_PUBLICATION)
-        .where(Publication.run_id == run_id, Publication.assignment == assignment)
-        .order_by(Publication.number.desc())
+        .where(PublicationRow.run_id == run_id, PublicationRow.assignment == assignment)
+        .order_by(PublicationRow.number.desc())
     )
-    return [as_line(PublicationLine, row) for row in session.execute(statement)]
+    return [to_line(PublicationLine, row) for row in session.execute(statement)]
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class PublicationTexts:
     """The files of a publication: the assignment's own and its questions', in order."""
 
     form: str
     rubrics: Mapping[str, str]
 
 
-def get_texts(session: Session, *, publication_id: str) -> Texts:
+def get_texts(session: Session, *, publication_id: str) -> PublicationTexts:
     """The files of a publication."""
-    form = session.scalar(select(Publication.form).where(Publication.id == publication_id))
+    form = session.scalar(select(PublicationRow.form).where(PublicationRow.id == publication_id))
     if form is None:
         raise NotFound
     statement = (
-        select(PublicationPart.question, RubricText.text)
-        .join(RubricText, RubricText.version == PublicationPart.version)
-        .where(PublicationPart.publication_id == publication_id)
-        .order_by(PublicationPart.position)
+        select(PublicationPartRow.question, RubricTextRow.text)
+        .join(RubricTextRow, RubricTextRow.version == PublicationPartRow.version)
+        .where(PublicationPartRow.publication_id == publication_id)
+        .order_by(PublicationPartRow.position)
     )
-    return Texts(form, {row[0]: row[1] for row in session.execute(statement)})
+    return PublicationTexts(form, {row[0]: row[1] for row in session.execute(statement)})
 
 
 def list_versions(session: Session, *, publication_ids: Iterable[str]) -> dict[str, dict[str, str]]:
     """The versions of the rubrics of publications: publication → question → version."""
     statement = (
-        select(PublicationPart.publication_id, PublicationPart.question, PublicationPart.version)
-        .where(PublicationPart.publication_id.in_(list(publication_ids)))
-        .order_by(PublicationPart.position)
+        select(
+            PublicationPartRow.publication_id,
+            PublicationPartRow.question,
+            PublicationPartRow.version,
+        )
+        .where(PublicationPartRow.publication_id.in_(list(publication_ids)))
+        .order_by(PublicationPartRow.position)
     )
     found: dict[str, dict[str, str]] = {}
     for publication_id, question, version in session.execute(statement):
@@ -143,9 +147,9 @@ def add_publication(
 ) -> None:
     """Put an assignment in force; `rubrics` gives version and text of each question, in order."""
     texts = [{"version": version, "text": text} for version, text in rubrics.values()]
-    insert_missing(session, RubricText, texts, key=("version",))
+    insert_missing(session, RubricTextRow, texts, key=("version",))
     session.execute(
-        insert(Publication).values(
+        insert(PublicationRow).values(
             id=line.id,
             run_id=line.run_id,
             assignment=line.assignment,
@@ -162,7 +166,7 @@ def add_publication(
         {"publication_id": line.id, "question": question, "position": place, "version": version}
         for place, (question, (version, _)) in enumerate(rubrics.items())
     ]
-    session.execute(insert(PublicationPart), parts)
+    session.execute(insert(PublicationPartRow), parts)
 
 
 # Extensions
@@ -184,15 +188,15 @@ class ExtensionLine:
 
 
 _EXTENSION = (
-    Extension.id,
-    Extension.enrolment_id,
-    Extension.assignment,
-    Extension.number,
-    Extension.due_at,
-    Extension.extra_attempts,
-    Extension.reason,
-    Extension.by,
-    Extension.at,
+    ExtensionRow.id,
+    ExtensionRow.enrolment_id,
+    ExtensionRow.assignment,
+    ExtensionRow.number,
+    ExtensionRow.due_at,
+    ExtensionRow.extra_attempts,
+    ExtensionRow.reason,
+    ExtensionRow.by,
+    ExtensionRow.at,
 )
 
 
@@ -204,12 +208,12 @@ def find_extensions(
     statement = (
         select(*_EXTENSION)
         .where(
-            Extension.enrolment_id.in_({enrolment for enrolment, _ in wanted}),
-            Extension.assignment.in_({assignment for _, assignment in wanted}),
+            ExtensionRow.enrolment_id.in_({enrolment for enrolment, _ in wanted}),
+            ExtensionRow.assignment.in_({assignment for _, assignment in wanted}),
         )
-        .order_by(Extension.number)
+        .order_by(ExtensionRow.number)
     )
-    lines = (as_line(ExtensionLine, row) for row in session.execute(statement))
+    lines = (to_line(ExtensionLine, row) for row in session.execute(statement))
     # The last one of each pair stays.
     return {(each.enrolment_id, each.assignment): each for each in lines}
 
@@ -218,17 +222,17 @@ def list_extensions(session: Session, *, run_id: str, assignment: str) -> list[E
     """All extensions of an assignment, the newest first."""
     statement = (
         select(*_EXTENSION)
-        .where(Extension.run_id == run_id, Extension.assignment == assignment)
-        .order_by(Extension.at.desc(), Extension.id.desc())
+        .where(ExtensionRow.run_id == run_id, ExtensionRow.assignment == assignment)
+        .order_by(ExtensionRow.at.desc(), ExtensionRow.id.desc())
     )
-    return [as_line(ExtensionLine, row) for row in session.execute(statement)]
+    return [to_line(ExtensionLine, row) for row in session.execute(statement)]
 
 
-def last_extended_due(session: Session, *, run_id: str, assignment: str) -> datetime | None:
+def find_last_extended_due(session: Session, *, run_id: str, assignment: str) -> datetime | None:
     """The latest due date that any student was given."""
     return session.scalar(
-        select(func.max(Extension.due_at)).where(
-            Extension.run_id == run_id, Extension.assignment == assignment
+        select(func.max(ExtensionRow.due_at)).where(
+            ExtensionRow.run_id == run_id, ExtensionRow.assignment == assignment
         )
     )
 
@@ -247,16 +251,16 @@ def add_extension(
 ) -> ExtensionLine:
     """Add an extension, which holds from now on instead of earlier ones."""
     earlier = session.scalar(
-        select(func.max(Extension.number)).where(
-            Extension.enrolment_id == enrolment_id, Extension.assignment == assignment
+        select(func.max(ExtensionRow.number)).where(
+            ExtensionRow.enrolment_id == enrolment_id, ExtensionRow.assignment == assignment
         )
     )
     line = ExtensionLine(
-        new_id("ext"), enrolment_id, assignment, (earlier or 0) + 1, due_at, extra_attempts,
+        make_id("ext"), enrolment_id, assignment, (earlier or 0) + 1, due_at, extra_attempts,
         reason, by, at,
     )  # fmt: skip
     session.execute(
-        insert(Extension).values(
+        insert(ExtensionRow).values(
             id=line.id, run_id=run_id, enrolment_id=enrolment_id, assignment=assignment,
             number=line.number, due_at=due_at, extra_attempts=extra_attempts, reason=reason,
             by=by, at=at,

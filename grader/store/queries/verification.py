@@ -7,41 +7,61 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import exists, func, select, text, union
+from sqlalchemy import (
+    Integer,
+    case,
+    exists,
+    func,
+    literal,
+    null,
+    select,
+    text,
+    type_coerce,
+    union,
+    union_all,
+)
 from sqlalchemy.orm import aliased
 
 from grader.store.database import Session
-from grader.store.queries.attempts import AttemptLine, JudgementLine, Part
+from grader.store.queries.attempts import AttemptLine, JudgementLine, StudentQuestion
 from grader.store.queries.audit import AuditLine
 from grader.store.queries.publications import PublicationLine
-from grader.store.queries.raw_rows import AT_ONCE, Unreadable, columns_of, raw, walk_rows
+from grader.store.rows import (
+    ROWS_PER_FETCH,
+    UnreadableRow,
+    list_columns,
+    stream_rows,
+    to_raw_columns,
+)
 from grader.store.tables import (
-    Attempt,
-    AuditEntry,
-    Enrolment,
-    Extension,
-    ExternalScore,
-    Grade,
-    IdempotencyKey,
-    Judgement,
-    Override,
-    Publication,
-    PublicationPart,
-    Review,
-    RubricText,
+    AttemptRow,
+    AuditEntryRow,
+    EnrolmentRow,
+    ExtensionRow,
+    ExternalScoreRow,
+    GradeRow,
+    IdempotencyKeyRow,
+    JudgementRow,
+    OverrideRow,
+    PersonRow,
+    PublicationPartRow,
+    PublicationRow,
+    ReviewRow,
+    RubricTextRow,
+    TotalRow,
 )
 
-_ATTEMPT = columns_of(Attempt, AttemptLine)
-_JUDGEMENT = columns_of(Judgement, JudgementLine)
-_PUBLICATION = columns_of(Publication, PublicationLine)
-_AUDIT = columns_of(AuditEntry, AuditLine)
+_ATTEMPT = list_columns(AttemptRow, AttemptLine)
+_JUDGEMENT = list_columns(JudgementRow, JudgementLine)
+_PUBLICATION = list_columns(PublicationRow, PublicationLine)
+_AUDIT = list_columns(AuditEntryRow, AuditLine)
 
 
 # Attempts and judgements
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class UsedAttempt:
     """The earlier attempt that an attempt builds on."""
 
     enrolment_id: str
@@ -50,27 +70,31 @@ class Used:
     answer_digest: str
 
 
-_earlier = aliased(Attempt)
-_USED = columns_of(_earlier, Used)
+_earlier = aliased(AttemptRow)
+_USED = list_columns(_earlier, UsedAttempt)
 
 
-def _as_used(values: list[Any]) -> Used | None:
-    return Used(*values) if values[0] is not None else None
+def _to_used(values: list[Any]) -> UsedAttempt | None:
+    return UsedAttempt(*values) if values[0] is not None else None
 
 
-def walk_attempts(session: Session) -> Iterator[tuple[AttemptLine, Used | None] | Unreadable]:
+def stream_attempts(
+    session: Session,
+) -> Iterator[tuple[AttemptLine, UsedAttempt | None] | UnreadableRow]:
     """All attempts, by student and question, in the order of their numbers."""
     columns, count = (*_ATTEMPT, *_USED), len(_ATTEMPT)
     statement = (
-        select(*raw(columns))
-        .join(_earlier, _earlier.id == Attempt.uses_attempt_id, isouter=True)
-        .order_by(Attempt.enrolment_id, Attempt.assignment, Attempt.question, Attempt.number)
+        select(*to_raw_columns(columns))
+        .join(_earlier, _earlier.id == AttemptRow.uses_attempt_id, isouter=True)
+        .order_by(
+            AttemptRow.enrolment_id, AttemptRow.assignment, AttemptRow.question, AttemptRow.number
+        )
     )
 
-    def make(values: list[Any]) -> tuple[AttemptLine, Used | None]:
-        return AttemptLine(*values[:count]), _as_used(values[count:])
+    def make(values: list[Any]) -> tuple[AttemptLine, UsedAttempt | None]:
+        return AttemptLine(*values[:count]), _to_used(values[count:])
 
-    return walk_rows(session, statement, columns, make)
+    return stream_rows(session, statement, columns, make)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,55 +112,55 @@ class JudgedLine:
     answer_digest: str
     received_at: datetime
     published_version: str | None
-    used: Used | None
+    used: UsedAttempt | None
     judgement_run_id: str | None
     judgement: JudgementLine | None
 
 
 _OF_ATTEMPT = (
-    Attempt.id,
-    Attempt.run_id,
-    Attempt.enrolment_id,
-    Attempt.assignment,
-    Attempt.question,
-    Attempt.answer_digest,
-    Attempt.received_at,
-    select(PublicationPart.version)
+    AttemptRow.id,
+    AttemptRow.run_id,
+    AttemptRow.enrolment_id,
+    AttemptRow.assignment,
+    AttemptRow.question,
+    AttemptRow.answer_digest,
+    AttemptRow.received_at,
+    select(PublicationPartRow.version)
     .where(
-        PublicationPart.publication_id == Attempt.publication_id,
-        PublicationPart.question == Attempt.question,
+        PublicationPartRow.publication_id == AttemptRow.publication_id,
+        PublicationPartRow.question == AttemptRow.question,
     )
     .scalar_subquery(),
 )
 
 
-def walk_judgements(session: Session) -> Iterator[JudgedLine | Unreadable]:
+def stream_judgements(session: Session) -> Iterator[JudgedLine | UnreadableRow]:
     """All judgements by attempt, in the order of their numbers; attempts without one, too."""
-    columns = (*_OF_ATTEMPT, *_USED, Judgement.run_id, *_JUDGEMENT)
+    columns = (*_OF_ATTEMPT, *_USED, JudgementRow.run_id, *_JUDGEMENT)
     statement = (
-        select(*raw(columns))
-        .select_from(Attempt)
-        .join(Judgement, Judgement.attempt_id == Attempt.id, isouter=True)
-        .join(_earlier, _earlier.id == Attempt.uses_attempt_id, isouter=True)
-        .order_by(Attempt.id, Judgement.number)
+        select(*to_raw_columns(columns))
+        .select_from(AttemptRow)
+        .join(JudgementRow, JudgementRow.attempt_id == AttemptRow.id, isouter=True)
+        .join(_earlier, _earlier.id == AttemptRow.uses_attempt_id, isouter=True)
+        .order_by(AttemptRow.id, JudgementRow.number)
     )
-    return walk_rows(session, statement, columns, _judged)
+    return stream_rows(session, statement, columns, _to_judged_line)
 
 
-def _judged(values: list[Any]) -> JudgedLine:
+def _to_judged_line(values: list[Any]) -> JudgedLine:
     of_attempt, rest = values[: len(_OF_ATTEMPT)], values[len(_OF_ATTEMPT) :]
     used, (run_id, *judgement) = rest[: len(_USED)], rest[len(_USED) :]
     line = JudgementLine(*judgement) if judgement[0] is not None else None
-    facts: list[Any] = [*of_attempt, _as_used(used), run_id, line]
+    facts: list[Any] = [*of_attempt, _to_used(used), run_id, line]
     return JudgedLine(*facts)
 
 
-def walk_orphans(session: Session) -> Iterator[tuple[str, str]]:
+def stream_orphans(session: Session) -> Iterator[tuple[str, str]]:
     """Judgements and reviews, by id, whose attempt is not there, with the attempt's id."""
-    for table in (Judgement, Review):
-        there = exists().where(Attempt.id == table.attempt_id)
+    for table in (JudgementRow, ReviewRow):
+        there = exists().where(AttemptRow.id == table.attempt_id)
         statement = select(table.id, table.attempt_id).where(~there).order_by(table.id)
-        for row in session.execute(statement.execution_options(yield_per=AT_ONCE)):
+        for row in session.execute(statement.execution_options(yield_per=ROWS_PER_FETCH)):
             yield row[0], row[1]
 
 
@@ -148,15 +172,17 @@ class StoredAttempt:
     judgements: list[JudgementLine]
 
 
-def find_stored(session: Session, *, ids: Iterable[str]) -> dict[str, StoredAttempt | Unreadable]:
+def find_stored_attempts(
+    session: Session, *, ids: Iterable[str]
+) -> dict[str, StoredAttempt | UnreadableRow]:
     """Attempts by their ids; those that are not there are absent."""
     columns, count = (*_ATTEMPT, *_JUDGEMENT), len(_ATTEMPT)
     statement = (
-        select(*raw(columns))
-        .select_from(Attempt)
-        .join(Judgement, Judgement.attempt_id == Attempt.id, isouter=True)
-        .where(Attempt.id.in_(sorted(set(ids))))
-        .order_by(Attempt.id, Judgement.number)
+        select(*to_raw_columns(columns))
+        .select_from(AttemptRow)
+        .join(JudgementRow, JudgementRow.attempt_id == AttemptRow.id, isouter=True)
+        .where(AttemptRow.id.in_(sorted(set(ids))))
+        .order_by(AttemptRow.id, JudgementRow.number)
     )
 
     def make(values: list[Any]) -> StoredAttempt:
@@ -166,9 +192,9 @@ def find_stored(session: Session, *, ids: Iterable[str]) -> dict[str, StoredAtte
             AttemptLine(*values[:count]), [JudgementLine(*judgement)] if has_one else []
         )
 
-    found: dict[str, StoredAttempt | Unreadable] = {}
-    for line in walk_rows(session, statement, columns, make):
-        if isinstance(line, Unreadable):
+    found: dict[str, StoredAttempt | UnreadableRow] = {}
+    for line in stream_rows(session, statement, columns, make):
+        if isinstance(line, UnreadableRow):
             found[line.id] = line
             continue
         before = found.setdefault(line.attempt.id, line)
@@ -179,13 +205,13 @@ def find_stored(session: Session, *, ids: Iterable[str]) -> dict[str, StoredAtte
 
 def find_attempt_ids(session: Session, *, ids: Iterable[str]) -> set[str]:
     """Those of these ids that attempts have."""
-    statement = select(Attempt.id).where(Attempt.id.in_(sorted(set(ids))))
+    statement = select(AttemptRow.id).where(AttemptRow.id.in_(sorted(set(ids))))
     return set(session.scalars(statement))
 
 
-def walk_attempt_ids(session: Session) -> Iterator[str]:
+def stream_attempt_ids(session: Session) -> Iterator[str]:
     """The ids of all attempts, in order."""
-    statement = select(Attempt.id).order_by(Attempt.id)
+    statement = select(AttemptRow.id).order_by(AttemptRow.id)
     for row in session.execute(statement.execution_options(yield_per=5000)):
         yield row[0]
 
@@ -193,81 +219,84 @@ def walk_attempt_ids(session: Session) -> Iterator[str]:
 # What was in force
 
 
-def list_all_publications(session: Session) -> list[PublicationLine | Unreadable]:
+def list_all_publications(session: Session) -> list[PublicationLine | UnreadableRow]:
     """All publications of all course runs, the newest of each assignment last."""
-    statement = select(*raw(_PUBLICATION)).order_by(
-        Publication.run_id, Publication.assignment, Publication.number
+    statement = select(*to_raw_columns(_PUBLICATION)).order_by(
+        PublicationRow.run_id, PublicationRow.assignment, PublicationRow.number
     )
-    lines = walk_rows(session, statement, _PUBLICATION, lambda values: PublicationLine(*values))
+    lines = stream_rows(session, statement, _PUBLICATION, lambda values: PublicationLine(*values))
     return list(lines)
 
 
 @dataclass(frozen=True, slots=True)
-class Generosity:
+class LargestExtension:
     """The most that a student was ever given in an assignment."""
 
     due_at: datetime | None
     extra_attempts: int
 
 
-def list_generosity(session: Session) -> dict[tuple[str, str], Generosity]:
+def list_largest_extensions(session: Session) -> dict[tuple[str, str], LargestExtension]:
     """The most that students were ever given, by enrolment and assignment.
 
     Extensions that were taken back count, because attempts may be from before that.
     """
     statement = select(
-        Extension.enrolment_id,
-        Extension.assignment,
-        func.max(Extension.due_at),
-        func.max(Extension.extra_attempts),
-    ).group_by(Extension.enrolment_id, Extension.assignment)
+        ExtensionRow.enrolment_id,
+        ExtensionRow.assignment,
+        func.max(ExtensionRow.due_at),
+        func.max(ExtensionRow.extra_attempts),
+    ).group_by(ExtensionRow.enrolment_id, ExtensionRow.assignment)
     return {
-        (row[0], row[1]): Generosity(row[2], max(row[3], 0)) for row in session.execute(statement)
+        (row[0], row[1]): LargestExtension(row[2], max(row[3], 0))
+        for row in session.execute(statement)
     }
 
 
-def walk_rubric_texts(session: Session) -> Iterator[tuple[str, str] | Unreadable]:
+def stream_rubric_texts(session: Session) -> Iterator[tuple[str, str] | UnreadableRow]:
     """All rubric texts with the versions that they are known by."""
-    columns = (RubricText.version, RubricText.text)
-    statement = select(*raw(columns)).order_by(RubricText.version)
-    return walk_rows(session, statement, columns, lambda values: (values[0], values[1]))
+    columns = (RubricTextRow.version, RubricTextRow.text)
+    statement = select(*to_raw_columns(columns)).order_by(RubricTextRow.version)
+    return stream_rows(session, statement, columns, lambda values: (values[0], values[1]))
 
 
 # Grades, audit, requests, and the database itself
 
 
-def walk_parts(session: Session) -> Iterator[tuple[str | None, Part]]:
+def stream_student_questions(session: Session) -> Iterator[tuple[str | None, StudentQuestion]]:
     """Every part at which something was done or is graded, with its student's course run."""
-    tables = (Attempt, Override, ExternalScore, Grade)
+    tables = (AttemptRow, OverrideRow, ExternalScoreRow, GradeRow)
     parts = union(
         *(select(each.enrolment_id, each.assignment, each.question) for each in tables)
     ).subquery()
     part = (parts.c.enrolment_id, parts.c.assignment, parts.c.question)
     statement = (
-        select(Enrolment.run_id, *part)
+        select(EnrolmentRow.run_id, *part)
         .select_from(parts)
-        .join(Enrolment, Enrolment.id == parts.c.enrolment_id, isouter=True)
-        .order_by(Enrolment.run_id, *part)
+        .join(EnrolmentRow, EnrolmentRow.id == parts.c.enrolment_id, isouter=True)
+        .order_by(EnrolmentRow.run_id, *part)
     )
     for row in session.execute(statement.execution_options(yield_per=1000)):
         yield row[0], (row[1], row[2], row[3])
 
 
-def walk_chain(session: Session) -> Iterator[AuditLine | Unreadable]:
+def stream_audit_chain(session: Session) -> Iterator[AuditLine | UnreadableRow]:
     """All entries of the audit chain in order."""
-    statement = select(*raw(_AUDIT)).order_by(AuditEntry.number)
-    return walk_rows(session, statement, _AUDIT, lambda values: AuditLine(*values))
+    statement = select(*to_raw_columns(_AUDIT)).order_by(AuditEntryRow.number)
+    return stream_rows(session, statement, _AUDIT, lambda values: AuditLine(*values))
 
 
-def walk_answered(session: Session) -> Iterator[tuple[str, str] | Unreadable]:
+def stream_answered_requests(session: Session) -> Iterator[tuple[str, str] | UnreadableRow]:
     """The keys of all requests that were answered, with the bodies of the answers."""
-    columns = (IdempotencyKey.key, IdempotencyKey.body)
-    statement = select(*raw(columns)).order_by(IdempotencyKey.caller, IdempotencyKey.key)
-    return walk_rows(session, statement, columns, lambda values: (values[0], values[1]))
+    columns = (IdempotencyKeyRow.key, IdempotencyKeyRow.body)
+    statement = select(*to_raw_columns(columns)).order_by(
+        IdempotencyKeyRow.caller, IdempotencyKeyRow.key
+    )
+    return stream_rows(session, statement, columns, lambda values: (values[0], values[1]))
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class RowCounts:
     """How many rows there are, for telling how far a verification is."""
 
     attempts: int
@@ -279,11 +308,19 @@ class Sizes:
     answered: int
 
 
-def count_rows(session: Session) -> Sizes:
+def count_rows(session: Session) -> RowCounts:
     """How many rows there are."""
-    tables = (Attempt, Judgement, RubricText, Publication, Grade, AuditEntry, IdempotencyKey)
+    tables = (
+        AttemptRow,
+        JudgementRow,
+        RubricTextRow,
+        PublicationRow,
+        GradeRow,
+        AuditEntryRow,
+        IdempotencyKeyRow,
+    )
     counts = [session.scalar(select(func.count()).select_from(each)) or 0 for each in tables]
-    return Sizes(*counts)
+    return RowCounts(*counts)
 
 
 def list_self_checks(session: Session) -> tuple[str, ...]:
@@ -293,10 +330,69 @@ def list_self_checks(session: Session) -> tuple[str, ...]:
     return "integrity_check", "foreign_key_check"
 
 
-def ask_database(session: Session, self_check: str) -> Iterator[tuple[str, str]]:
+def run_self_check(session: Session, self_check: str) -> Iterator[tuple[str, str]]:
     """What the database finds wrong with itself, as pairs of where and what."""
     for row in session.execute(text(f"PRAGMA {self_check}")):
         if len(row) > 1:
             yield f"{row[0]} row {row[1]}", f"It names a row of {row[2]} that is not there."
         elif row[0] != "ok":
             yield "file", f"{row[0]}."
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTotal:
+    """A student's total as it is kept and as the grades come to, in hundredths; None is absent."""
+
+    enrolment_id: str
+    assignment: str
+    run_id: str | None
+    points: int | None
+    pending: int | None
+    graded_run_id: str | None
+    graded_points: int | None
+    graded_pending: int | None
+
+
+def stream_totals(session: Session) -> Iterator[StoredTotal]:
+    """All totals beside the sums of the grades, by student and assignment, a few at a time."""
+    # SQLite keeps any value in any column, and `sum` takes what is no number for nothing.
+    points, pending = (type_coerce(each, Integer) for each in (TotalRow.points, TotalRow.pending))
+    kept = select(
+        TotalRow.enrolment_id, TotalRow.assignment, literal(1).label("is_kept"),
+        TotalRow.run_id.label("run_id"), points.label("points"), pending.label("pending"),
+    )  # fmt: skip
+    graded = select(
+        GradeRow.enrolment_id,
+        GradeRow.assignment,
+        literal(0),
+        func.max(GradeRow.run_id),
+        func.coalesce(func.sum(type_coerce(GradeRow.points, Integer)), 0),
+        func.sum(type_coerce(GradeRow.pending, Integer)),
+    ).group_by(GradeRow.enrolment_id, GradeRow.assignment)
+    both = union_all(kept, graded).subquery()
+    columns: list[Any] = [
+        func.max(case((both.c.is_kept == flag, each), else_=null()))
+        for flag in (1, 0)
+        for each in (both.c.run_id, both.c.points, both.c.pending)
+    ]
+    owner = (both.c.enrolment_id, both.c.assignment)
+    statement = select(*owner, *columns).group_by(*owner).order_by(*owner)
+    for row in session.execute(statement.execution_options(yield_per=1000)):
+        yield StoredTotal(*row)
+
+
+def stream_login_mismatches(session: Session) -> Iterator[tuple[str, str, str]]:
+    """Enrolments whose login is not the person's: id, what they have, and what it should be."""
+    statement = (
+        select(EnrolmentRow.id, EnrolmentRow.login, PersonRow.login)
+        .join(PersonRow, PersonRow.id == EnrolmentRow.person_id)
+        .where(EnrolmentRow.login != PersonRow.login)
+        .order_by(EnrolmentRow.id)
+    )
+    for row in session.execute(statement.execution_options(yield_per=1000)):
+        yield row[0], row[1], row[2]
+
+
+def count_stored_totals(session: Session) -> int:
+    """How many totals there are."""
+    return session.scalar(select(func.count()).select_from(TotalRow)) or 0

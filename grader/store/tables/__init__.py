@@ -6,43 +6,67 @@ it: a person's id or a token's.
 
 from __future__ import annotations
 
-from grader.store.tables.attempts import Attempt, Draft, Judgement, Upload, Variant, View
-from grader.store.tables.audit_keys import AuditEntry, SigningKey
-from grader.store.tables.base import Table
-from grader.store.tables.credentials import BrowserSession, IdempotencyKey, SignInLink, Token
-from grader.store.tables.decisions import Claim, ExternalScore, Grade, Override, Review, Total
-from grader.store.tables.integrity import IntegrityCheck, Resemblance
-from grader.store.tables.people import Course, Enrolment, Person, Run
-from grader.store.tables.publications import Extension, Publication, PublicationPart, RubricText
+from grader.store.tables.attempts import (
+    AttemptRow,
+    DraftRow,
+    JudgementRow,
+    UploadRow,
+    VariantRow,
+    ViewRow,
+)
+from grader.store.tables.audit_keys import AuditEntryRow, SigningKeyRow
+from grader.store.tables.base import Base
+from grader.store.tables.credentials import (
+    BrowserSessionRow,
+    IdempotencyKeyRow,
+    SignInLinkRow,
+    TokenRow,
+)
+from grader.store.tables.decisions import (
+    ClaimRow,
+    ExternalScoreRow,
+    GradeRow,
+    OverrideRow,
+    ReviewRow,
+    TotalRow,
+)
+from grader.store.tables.integrity import IntegrityCheckRow, ResemblanceRow
+from grader.store.tables.people import CourseRow, EnrolmentRow, PersonRow, RunRow
+from grader.store.tables.publications import (
+    ExtensionRow,
+    PublicationPartRow,
+    PublicationRow,
+    RubricTextRow,
+)
 
 __all__ = [
-    "Attempt",
-    "AuditEntry",
-    "BrowserSession",
-    "Claim",
-    "Course",
-    "Draft",
-    "Enrolment",
-    "Extension",
-    "ExternalScore",
-    "Grade",
-    "IdempotencyKey",
-    "IntegrityCheck",
-    "Judgement",
-    "Override",
-    "Person",
-    "Publication",
-    "PublicationPart",
-    "Resemblance",
-    "Review",
-    "RubricText",
-    "Run",
-    "SignInLink",
-    "SigningKey",
-    "Table",
-    "Token",
-    "Total",
-    "Upload",
-    "Variant",
-    "View",
+    "AttemptRow",
+    "AuditEntryRow",
+    "Base",
+    "BrowserSessionRow",
+    "ClaimRow",
+    "CourseRow",
+    "DraftRow",
+    "EnrolmentRow",
+    "ExtensionRow",
+    "ExternalScoreRow",
+    "GradeRow",
+    "IdempotencyKeyRow",
+    "IntegrityCheckRow",
+    "JudgementRow",
+    "OverrideRow",
+    "PersonRow",
+    "PublicationPartRow",
+    "PublicationRow",
+    "ResemblanceRow",
+    "ReviewRow",
+    "RubricTextRow",
+    "RunRow",
+    "SignInLinkRow",
+    "SigningKeyRow",
+    "TokenRow",
+    "TotalRow",
+    "UploadRow",
+    "VariantRow",
+    "ViewRow",
 ]

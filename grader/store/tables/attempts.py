@@ -8,24 +8,24 @@ from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from grader.store.tables.base import (
+    Base,
     Bytes,
     Data,
     Digest,
     Id,
     Name,
-    OfStudent,
     Points,
     Slug,
-    Table,
-    to_enrolment,
+    StudentMixin,
+    make_enrolment_key,
 )
 
 
-class Variant(OfStudent, Table):
+class VariantRow(StudentMixin, Base):
     """What was drawn for a student, as it was first shown; parts that share it have one."""
 
     __tablename__ = "variants"
-    __table_args__ = (to_enrolment(),)
+    __table_args__ = (make_enrolment_key(),)
 
     enrolment_id: Mapped[Id] = mapped_column(primary_key=True)
     question: Mapped[Name] = mapped_column(primary_key=True)
@@ -34,11 +34,11 @@ class Variant(OfStudent, Table):
     shown_at: Mapped[datetime]
 
 
-class View(OfStudent, Table):
+class ViewRow(StudentMixin, Base):
     """When a student first saw a question."""
 
     __tablename__ = "views"
-    __table_args__ = (to_enrolment(),)
+    __table_args__ = (make_enrolment_key(),)
 
     enrolment_id: Mapped[Id] = mapped_column(primary_key=True)
     assignment: Mapped[Slug] = mapped_column(primary_key=True)
@@ -46,12 +46,12 @@ class View(OfStudent, Table):
     first_at: Mapped[datetime]
 
 
-class Attempt(OfStudent, Table):
+class AttemptRow(StudentMixin, Base):
     """An answer as it was sent, with the time at which it arrived."""
 
     __tablename__ = "attempts"
     __table_args__ = (
-        to_enrolment(),
+        make_enrolment_key(),
         # The last word on races: no two attempts bear one number.
         UniqueConstraint("enrolment_id", "assignment", "question", "number"),
         Index(None, "run_id", "assignment", "question"),
@@ -71,7 +71,7 @@ class Attempt(OfStudent, Table):
     stored_at: Mapped[datetime]
 
 
-class Judgement(Table):
+class JudgementRow(Base):
     """How an attempt came out by one version of the rubric; the newest one holds."""
 
     __tablename__ = "judgements"
@@ -93,11 +93,11 @@ class Judgement(Table):
     judged_at: Mapped[datetime]
 
 
-class Draft(OfStudent, Table):
+class DraftRow(StudentMixin, Base):
     """What a student has written and not yet sent, as it was saved last."""
 
     __tablename__ = "drafts"
-    __table_args__ = (to_enrolment(),)
+    __table_args__ = (make_enrolment_key(),)
 
     enrolment_id: Mapped[Id] = mapped_column(primary_key=True)
     assignment: Mapped[Slug] = mapped_column(primary_key=True)
@@ -106,11 +106,11 @@ class Draft(OfStudent, Table):
     saved_at: Mapped[datetime]
 
 
-class Upload(OfStudent, Table):
+class UploadRow(StudentMixin, Base):
     """A PDF that a student has sent, known to answers by the digest of its content."""
 
     __tablename__ = "uploads"
-    __table_args__ = (to_enrolment(), UniqueConstraint("enrolment_id", "digest"))
+    __table_args__ = (make_enrolment_key(), UniqueConstraint("enrolment_id", "digest"))
 
     id: Mapped[Id] = mapped_column(primary_key=True)
     digest: Mapped[Digest]

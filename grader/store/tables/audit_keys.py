@@ -7,10 +7,10 @@ from datetime import datetime
 from sqlalchemy import ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from grader.store.tables.base import Bytes, Data, Digest, Id, Name, Slug, Table
+from grader.store.tables.base import Base, Bytes, Data, Digest, Id, Name, Slug
 
 
-class AuditEntry(Table):
+class AuditEntryRow(Base):
     """What staff and operators did, each entry bound to the one before by its hash."""
 
     __tablename__ = "audit"
@@ -27,7 +27,7 @@ class AuditEntry(Table):
     digest: Mapped[Digest] = mapped_column(unique=True)
 
 
-class SigningKey(Table):
+class SigningKeyRow(Base):
     """A key that receipts are signed with; the newest one signs."""
 
     __tablename__ = "signing_keys"

@@ -15,7 +15,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from grader.store.types import Document, Hundredths, Moment
+from grader.store.types import Hundredths, JsonText, UtcDateTime
 
 Id = Annotated[str, mapped_column(String(40))]
 Slug = Annotated[str, mapped_column(String(64))]
@@ -23,11 +23,11 @@ Digest = Annotated[str, mapped_column(String(80))]
 Name = Annotated[str, mapped_column(String(200))]
 Prose = Annotated[str, mapped_column(Text)]
 Points = Annotated[Decimal, mapped_column(Hundredths)]
-Data = Annotated[Any, mapped_column(Document)]
+Data = Annotated[Any, mapped_column(JsonText)]
 Bytes = Annotated[bytes, mapped_column(LargeBinary)]
 
 
-class Table(DeclarativeBase):
+class Base(DeclarativeBase):
     """Base of all tables; constraints have names, so that migrations can speak of them."""
 
     metadata = MetaData(
@@ -39,16 +39,16 @@ class Table(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
-    type_annotation_map: ClassVar = {datetime: Moment, Decimal: Hundredths}
+    type_annotation_map: ClassVar = {datetime: UtcDateTime, Decimal: Hundredths}
 
 
-class OfStudent:
+class StudentMixin:
     """What belongs to one student of one course run."""
 
     run_id: Mapped[Slug]
     enrolment_id: Mapped[Id]
 
 
-def to_enrolment() -> ForeignKeyConstraint:
+def make_enrolment_key() -> ForeignKeyConstraint:
     """The constraint that a student is one of the course run."""
     return ForeignKeyConstraint(["run_id", "enrolment_id"], ["enrolments.run_id", "enrolments.id"])

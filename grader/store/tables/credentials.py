@@ -7,10 +7,10 @@ from datetime import datetime
 from sqlalchemy import CheckConstraint, ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from grader.store.tables.base import Data, Digest, Id, Name, Prose, Slug, Table
+from grader.store.tables.base import Base, Data, Digest, Id, Name, Prose, Slug
 
 
-class Token(Table):
+class TokenRow(Base):
     """A token for programs: of a person, or of a service in one course run."""
 
     __tablename__ = "tokens"
@@ -34,7 +34,7 @@ class Token(Table):
     used_at: Mapped[datetime | None]
 
 
-class SignInLink(Table):
+class SignInLinkRow(Base):
     """A link that signs a person in once."""
 
     __tablename__ = "sign_in_links"
@@ -48,7 +48,7 @@ class SignInLink(Table):
     used_at: Mapped[datetime | None]
 
 
-class BrowserSession(Table):
+class BrowserSessionRow(Base):
     """A browser that is signed in."""
 
     __tablename__ = "browser_sessions"
@@ -61,7 +61,7 @@ class BrowserSession(Table):
     ended_at: Mapped[datetime | None]
 
 
-class IdempotencyKey(Table):
+class IdempotencyKeyRow(Base):
     """What a request with this key was answered, so that sending it again changes nothing."""
 
     __tablename__ = "idempotency_keys"

@@ -8,19 +8,19 @@ from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from grader.store.tables.base import (
+    Base,
     Data,
     Id,
     Name,
-    OfStudent,
     Points,
     Prose,
     Slug,
-    Table,
-    to_enrolment,
+    StudentMixin,
+    make_enrolment_key,
 )
 
 
-class Claim(Table):
+class ClaimRow(Base):
     """Who is reviewing an attempt just now, and until when nobody else is offered it."""
 
     __tablename__ = "claims"
@@ -32,7 +32,7 @@ class Claim(Table):
     until: Mapped[datetime]
 
 
-class Review(Table):
+class ReviewRow(Base):
     """A person's word on a written part of an attempt; the newest one holds."""
 
     __tablename__ = "reviews"
@@ -53,12 +53,12 @@ class Review(Table):
     at: Mapped[datetime]
 
 
-class Override(OfStudent, Table):
+class OverrideRow(StudentMixin, Base):
     """An instructor's word on a score; the newest one holds, and one without points holds none."""
 
     __tablename__ = "overrides"
     __table_args__ = (
-        to_enrolment(),
+        make_enrolment_key(),
         UniqueConstraint("enrolment_id", "assignment", "question", "number"),
     )
 
@@ -72,12 +72,12 @@ class Override(OfStudent, Table):
     at: Mapped[datetime]
 
 
-class ExternalScore(OfStudent, Table):
+class ExternalScoreRow(StudentMixin, Base):
     """A score from outside; the newest one holds."""
 
     __tablename__ = "external_scores"
     __table_args__ = (
-        to_enrolment(),
+        make_enrolment_key(),
         UniqueConstraint("enrolment_id", "assignment", "question", "number"),
     )
 
@@ -91,7 +91,7 @@ class ExternalScore(OfStudent, Table):
     at: Mapped[datetime]
 
 
-class Grade(OfStudent, Table):
+class GradeRow(StudentMixin, Base):
     """What all of the above come to for one student and question.
 
     It is computed from them in the same transaction, and `grader verify` computes it again.
@@ -99,7 +99,7 @@ class Grade(OfStudent, Table):
 
     __tablename__ = "grades"
     __table_args__ = (
-        to_enrolment(),
+        make_enrolment_key(),
         Index(None, "run_id", "assignment", "question", "points", "enrolment_id"),
         Index(None, "counted_attempt_id"),
         # What waits for staff is counted from the index alone.
@@ -124,12 +124,12 @@ class Grade(OfStudent, Table):
     changed_at: Mapped[datetime]
 
 
-class Total(OfStudent, Table):
+class TotalRow(StudentMixin, Base):
     """What a student's grades for an assignment come to, kept with them in one transaction."""
 
     __tablename__ = "totals"
     __table_args__ = (
-        to_enrolment(),
+        make_enrolment_key(),
         Index(None, "run_id", "assignment", "points", "enrolment_id"),
     )
 

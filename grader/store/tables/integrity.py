@@ -7,10 +7,10 @@ from datetime import datetime
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, ForeignKeyConstraint, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from grader.store.tables.base import Id, Prose, Slug, Table
+from grader.store.tables.base import Base, Id, Prose, Slug
 
 
-class IntegrityCheck(Table):
+class IntegrityCheckRow(Base):
     """A search for answers that solve somebody else's variant, with how far it has come."""
 
     __tablename__ = "integrity_checks"
@@ -35,7 +35,7 @@ class IntegrityCheck(Table):
     finished_at: Mapped[datetime | None]
 
 
-class Resemblance(Table):
+class ResemblanceRow(Base):
     """An attempt that fails its own variant and solves another student's, with its chance."""
 
     __tablename__ = "resemblances"

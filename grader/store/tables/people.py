@@ -7,10 +7,10 @@ from datetime import datetime
 from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from grader.store.tables.base import Bytes, Id, Name, Slug, Table
+from grader.store.tables.base import Base, Bytes, Id, Name, Slug
 
 
-class Person(Table):
+class PersonRow(Base):
     """Somebody who may sign in."""
 
     __tablename__ = "people"
@@ -25,7 +25,7 @@ class Person(Table):
     ended_at: Mapped[datetime | None]
 
 
-class Course(Table):
+class CourseRow(Base):
     """What is taught, year after year."""
 
     __tablename__ = "courses"
@@ -35,7 +35,7 @@ class Course(Table):
     made_at: Mapped[datetime]
 
 
-class Run(Table):
+class RunRow(Base):
     """A course as it is taught once; every draw of it comes from its secret."""
 
     __tablename__ = "runs"
@@ -48,7 +48,7 @@ class Run(Table):
     made_at: Mapped[datetime]
 
 
-class Enrolment(Table):
+class EnrolmentRow(Base):
     """A person's place in a course run; its id names the person's variants there."""
 
     __tablename__ = "enrolments"

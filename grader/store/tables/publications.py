@@ -7,10 +7,10 @@ from datetime import datetime
 from sqlalchemy import ForeignKey, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from grader.store.tables.base import Digest, Id, OfStudent, Prose, Slug, Table, to_enrolment
+from grader.store.tables.base import Base, Digest, Id, Prose, Slug, StudentMixin, make_enrolment_key
 
 
-class RubricText(Table):
+class RubricTextRow(Base):
     """A rubric file's whole text, known by its hash."""
 
     __tablename__ = "rubric_texts"
@@ -19,7 +19,7 @@ class RubricText(Table):
     text: Mapped[Prose]
 
 
-class Publication(Table):
+class PublicationRow(Base):
     """An assignment as it is in force in a course run, from this publication to the next."""
 
     __tablename__ = "publications"
@@ -37,7 +37,7 @@ class Publication(Table):
     published_at: Mapped[datetime]
 
 
-class PublicationPart(Table):
+class PublicationPartRow(Base):
     """A question of a publication, by the version of its rubric."""
 
     __tablename__ = "publication_parts"
@@ -48,11 +48,14 @@ class PublicationPart(Table):
     version: Mapped[Digest] = mapped_column(ForeignKey("rubric_texts.version"))
 
 
-class Extension(OfStudent, Table):
+class ExtensionRow(StudentMixin, Base):
     """More time or more attempts for one student; the newest one holds."""
 
     __tablename__ = "extensions"
-    __table_args__ = (to_enrolment(), UniqueConstraint("enrolment_id", "assignment", "number"))
+    __table_args__ = (
+        make_enrolment_key(),
+        UniqueConstraint("enrolment_id", "assignment", "number"),
+    )
 
     id: Mapped[Id] = mapped_column(primary_key=True)
     assignment: Mapped[Slug]

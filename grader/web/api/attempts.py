@@ -16,22 +16,28 @@ from grader.errors import (
     MissingScope,
     NotFound,
     NotSignedIn,
-    Refused,
-    ReusedKey,
+    RequestRefused,
+    ReusedIdempotencyKey,
     TooManyRequests,
 )
-from grader.grading.attempts.bundle_for import bundle_attempt
-from grader.grading.attempts.find import find_attempt, list_attempts, report_attempt
-from grader.grading.attempts.open_questions import get_assignment, refuse_unopened, variant_of
+from grader.grading.attempts.bundle_for import compose_attempt_bundle
+from grader.grading.attempts.find import get_visible_attempt, list_attempts, load_attempt_report
+from grader.grading.attempts.open_questions import get_assignment, get_own_variant, refuse_unopened
 from grader.grading.attempts.report import AttemptReport
 from grader.grading.receipts.bundle import Bundle, write_bundle
-from grader.grading.submissions.check import Reading, check_answer
-from grader.grading.submissions.submit import Sending
-from grader.web.api.courses import Assignment, Question
-from grader.web.api.idempotency import IN_COURSE, KeyHeader, RequestDigest, request_key, respond
-from grader.web.auth import Reader, Sender, allows, caller_with
-from grader.web.errors.openapi import responses
-from grader.web.http.body import Body, StrictRoute
+from grader.grading.submissions.check import AnswerReading, check_answer
+from grader.grading.submissions.submit import SubmitRequest
+from grader.web.api.courses import AssignmentId, QuestionId
+from grader.web.api.idempotency import (
+    COURSE_ERRORS,
+    IdempotencyKeyHeader,
+    RequestDigest,
+    make_request_key,
+    to_response,
+)
+from grader.web.auth import CourseReader, Submitter, describe_access, make_caller_dependency
+from grader.web.errors.openapi import build_error_responses
+from grader.web.http.body import RequestBody, StrictRoute
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Answers"])
@@ -40,12 +46,19 @@ AttemptId = Annotated[
     str, Path(min_length=1, max_length=40, examples=["att_01m7hf69p8faa3attd7ssr05mg"])
 ]
 _QUESTION = "/courses/{course}/assignments/{assignment}/questions/{question}"
-_SENDING = responses(
-    NotSignedIn, MissingScope, MissingRole, NotFound, Refused, AnswerRefused, TooManyRequests, 503
+_SUBMIT_ERRORS = build_error_responses(
+    NotSignedIn,
+    MissingScope,
+    MissingRole,
+    NotFound,
+    RequestRefused,
+    AnswerRefused,
+    TooManyRequests,
+    503,
 )
 
 
-class AnswerSent(Body):
+class AnswerRequest(RequestBody):
     """An answer: one member for each field."""
 
     answer: Any = Field(
@@ -58,23 +71,23 @@ class AnswerSent(Body):
 @router.post(
     _QUESTION + "/check",
     summary="Check an answer",
-    responses=_SENDING,
-    openapi_extra=allows(Scope.SUBMIT, "participants"),
+    responses=_SUBMIT_ERRORS,
+    openapi_extra=describe_access(Scope.SUBMIT, "participants"),
 )
 def check(
-    assignment: Assignment,
-    question: Question,
-    body: AnswerSent,
-    place: Sender,
+    assignment: AssignmentId,
+    question: QuestionId,
+    body: AnswerRequest,
+    place: Submitter,
     service: ServiceDep,
     at: ReceivedAt,
-) -> Reading:
+) -> AnswerReading:
     """How an answer is read: shapes, formulas, faults. Free: nothing is judged or stored."""
     with service.database.read() as session:
         state = get_assignment(session, service.desk, place, assignment=assignment, at=at)
         rubric = state.published.rubric(question)
         refuse_unopened(state, place, at=at)
-        variant = variant_of(session, service.desk, place, rubric, at=at, keep=False)
+        variant = get_own_variant(session, service.desk, place, rubric, at=at, keep=False)
     return check_answer(rubric, variant, body.answer)
 
 
@@ -84,50 +97,52 @@ def check(
     status_code=201,
     response_model=AttemptReport,
     responses={
-        **_SENDING,
-        **responses(ReusedKey, AnswerRefused, 422),
+        **_SUBMIT_ERRORS,
+        **build_error_responses(ReusedIdempotencyKey, AnswerRefused, 422),
         200: {
             "description": "The same answer was sent before; this is its result. No attempt was "
             "used.",
             "model": AttemptReport,
         },
     },
-    openapi_extra=allows(Scope.SUBMIT, "participants"),
+    openapi_extra=describe_access(Scope.SUBMIT, "participants"),
 )
 async def create_attempt(
-    assignment: Assignment,
-    question: Question,
-    body: AnswerSent,
-    place: Sender,
+    assignment: AssignmentId,
+    question: QuestionId,
+    body: AnswerRequest,
+    place: Submitter,
     service: ServiceDep,
     at: ReceivedAt,
     digest: RequestDigest,
-    key: KeyHeader = None,
+    key: IdempotencyKeyHeader = None,
 ) -> Response:
     """Judge an answer and record it as the caller's next attempt."""
-    sending = Sending(
+    sending = SubmitRequest(
         enrolment=place.need_enrolment(),
         assignment=assignment,
         question=question,
         answer=body.answer,
         received_at=at,
-        request=request_key(place.caller.id, key, digest),
+        request=make_request_key(place.caller.id, key, digest),
     )
     answered = await service.writer.submit(service.submit, sending)
     attempt_id = orjson.loads(answered.body)["id"]
-    return respond(answered, {"Location": f"/api/v1/attempts/{attempt_id}"})
+    return to_response(answered, {"Location": f"/api/v1/attempts/{attempt_id}"})
 
 
 @router.get(
     _QUESTION + "/attempts",
     summary="My attempts",
-    responses=IN_COURSE,
-    openapi_extra=allows(Scope.READ, "participants; with `student` assistants and instructors"),
+    responses=COURSE_ERRORS,
+    openapi_extra=describe_access(
+        Scope.READ, "participants; with `student` assistants and instructors"
+    ),
 )
 def get_attempts(
-    assignment: Assignment,
-    question: Question,
-    place: Reader,
+    assignment: AssignmentId,
+    question: QuestionId,
+    place: CourseReader,
     service: ServiceDep,
     at: ReceivedAt,
     student: Annotated[
@@ -147,30 +162,30 @@ def get_attempts(
         )
 
 
-_AnyCaller = Annotated[Caller, Depends(caller_with(None))]
+_AnyCaller = Annotated[Caller, Depends(make_caller_dependency(None))]
 
 
 @router.get(
     "/attempts/{attempt_id}",
     summary="An attempt",
-    responses=IN_COURSE,
-    openapi_extra=allows(Scope.READ, "whose attempt it is; assistants and instructors"),
+    responses=COURSE_ERRORS,
+    openapi_extra=describe_access(Scope.READ, "whose attempt it is; assistants and instructors"),
 )
 def get_attempt(
     attempt_id: AttemptId, caller: _AnyCaller, service: ServiceDep, at: ReceivedAt
 ) -> AttemptReport:
     """An attempt with its receipt, for ever."""
     with service.database.read() as session:
-        found = find_attempt(session, service.desk, caller, attempt_id=attempt_id)
-        return report_attempt(session, service.desk, found, at=at)
+        found = get_visible_attempt(session, service.desk, caller, attempt_id=attempt_id)
+        return load_attempt_report(session, service.desk, found, at=at)
 
 
 @router.get(
     "/attempts/{attempt_id}/bundle",
     summary="The bundle of an attempt",
     response_model=Bundle,
-    responses=IN_COURSE,
-    openapi_extra=allows(Scope.READ, "whose attempt it is; assistants and instructors"),
+    responses=COURSE_ERRORS,
+    openapi_extra=describe_access(Scope.READ, "whose attempt it is; assistants and instructors"),
 )
 def get_bundle(
     attempt_id: AttemptId, caller: _AnyCaller, service: ServiceDep, at: ReceivedAt
@@ -180,8 +195,8 @@ def get_bundle(
     The rubric and the keys are in it once nobody can hand in any more.
     """
     with service.database.read() as session:
-        found = find_attempt(session, service.desk, caller, attempt_id=attempt_id)
-        bundle = bundle_attempt(session, service.desk, found, at=at)
+        found = get_visible_attempt(session, service.desk, caller, attempt_id=attempt_id)
+        bundle = compose_attempt_bundle(session, service.desk, found, at=at)
     return Response(
         write_bundle(bundle),
         media_type="application/json",

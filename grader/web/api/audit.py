@@ -6,15 +6,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from grader.accounts.callers import Place
+from grader.accounts.callers import Membership
 from grader.domain.roles import Role, Scope
 from grader.store.queries.audit import list_audit
-from grader.web.api import staff_models as m
-from grader.web.api import staff_presenters as views
-from grader.web.api.idempotency import IN_COURSE
-from grader.web.auth import allows, place_with
+from grader.web.api import models as m
+from grader.web.api import presenters as views
+from grader.web.api.idempotency import COURSE_ERRORS
+from grader.web.auth import describe_access, make_membership_dependency
 from grader.web.http.body import StrictRoute
-from grader.web.pagination import Cursor, Limit, decode_cursor, encode_cursor, link_next
+from grader.web.pagination import Cursor, Limit, add_next_link, decode_cursor, encode_cursor
 from grader.web.service import ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Audit"])
@@ -23,13 +23,15 @@ router = APIRouter(route_class=StrictRoute, tags=["Audit"])
 @router.get(
     "/courses/{course}/audit",
     summary="What staff did",
-    responses=IN_COURSE,
-    openapi_extra=allows(Scope.GRADES_READ, "instructors"),
+    responses=COURSE_ERRORS,
+    openapi_extra=describe_access(Scope.GRADES_READ, "instructors"),
 )
 def get_audit(
     request: Request,
     response: Response,
-    place: Annotated[Place, Depends(place_with(Scope.GRADES_READ, Role.INSTRUCTOR))],
+    place: Annotated[
+        Membership, Depends(make_membership_dependency(Scope.GRADES_READ, Role.INSTRUCTOR))
+    ],
     service: ServiceDep,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -44,5 +46,5 @@ def get_audit(
             limit=limit + 1,
         )
     if len(lines) > limit:
-        link_next(request, response, encode_cursor(lines[limit - 1].number))
-    return [views.audit_read(line) for line in lines[:limit]]
+        add_next_link(request, response, encode_cursor(lines[limit - 1].number))
+    return [views.to_audit_read(line) for line in lines[:limit]]

@@ -11,38 +11,53 @@ from starlette.concurrency import run_in_threadpool
 from grader.accounts.callers import Caller
 from grader.accounts.courses import make_run
 from grader.domain.roles import Role, Scope
-from grader.errors import MissingRole, MissingScope, NotSignedIn, Refused, TooManyRequests
+from grader.errors import MissingRole, MissingScope, NotSignedIn, RequestRefused, TooManyRequests
 from grader.grading.attempts.open_questions import (
-    Shown,
+    OpenedQuestion,
     get_assignment,
+    get_own_variant,
     list_assignments,
+    open_question,
     refuse_unopened,
-    show_question,
-    variant_of,
 )
-from grader.grading.idempotency import once
-from grader.grading.submissions.practice import MOST as MOST_PRACTICE
-from grader.grading.submissions.practice import practice_key_sets
+from grader.grading.idempotency import run_once
+from grader.grading.submissions.practice import MAX_KEY_SETS as MOST_PRACTICE
+from grader.grading.submissions.practice import sample_practice_key_sets
 from grader.store.database import Session
 from grader.store.queries.attempts import has_view
 from grader.store.queries.courses import list_enrolments, list_runs
 from grader.web.api import models as m
 from grader.web.api import presenters
-from grader.web.api.idempotency import IN_COURSE, KeyHeader, RequestDigest, request_key, respond
-from grader.web.auth import AnyCaller, Reader, allows, caller_with, operator_with
-from grader.web.errors.openapi import responses
-from grader.web.http.body import Body, StrictRoute
+from grader.web.api.idempotency import (
+    COURSE_ERRORS,
+    IdempotencyKeyHeader,
+    RequestDigest,
+    make_request_key,
+    to_response,
+)
+from grader.web.auth import (
+    AnyCaller,
+    CourseReader,
+    describe_access,
+    make_caller_dependency,
+    make_operator_dependency,
+)
+from grader.web.errors.openapi import build_error_responses
+from grader.web.http.body import RequestBody, StrictRoute
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Courses"])
 
-Assignment = Annotated[str, Path(min_length=1, max_length=64, examples=["attention-exploration"])]
-Question = Annotated[str, Path(min_length=1, max_length=64, examples=["3b"])]
-CALLER = responses(NotSignedIn, MissingScope, TooManyRequests, 503)
+AssignmentId = Annotated[str, Path(min_length=1, max_length=64, examples=["attention-exploration"])]
+QuestionId = Annotated[str, Path(min_length=1, max_length=64, examples=["3b"])]
+_CALLER_ERRORS = build_error_responses(NotSignedIn, MissingScope, TooManyRequests, 503)
 
 
 @router.get(
-    "/me", summary="Who am I", responses=CALLER, openapi_extra=allows(None, "anybody signed in")
+    "/me",
+    summary="Who am I",
+    responses=_CALLER_ERRORS,
+    openapi_extra=describe_access(None, "anybody signed in"),
 )
 def get_me(caller: AnyCaller, service: ServiceDep) -> m.MeRead:
     """Who the caller is, and what the token may do."""
@@ -57,31 +72,31 @@ def get_me(caller: AnyCaller, service: ServiceDep) -> m.MeRead:
         name=person.name if person else None,
         is_operator=caller.is_operator,
         scopes=sorted(scope.value for scope in caller.scopes),
-        courses=[presenters.enrolled_course(*each) for each in courses],
+        courses=[presenters.to_enrolled_course(*each) for each in courses],
     )
 
 
 @router.get(
     "/courses",
     summary="My courses",
-    responses=CALLER,
-    openapi_extra=allows(Scope.READ, "anybody signed in"),
+    responses=_CALLER_ERRORS,
+    openapi_extra=describe_access(Scope.READ, "anybody signed in"),
 )
 def get_courses(
-    caller: Annotated[Caller, Depends(caller_with(Scope.READ))], service: ServiceDep
+    caller: Annotated[Caller, Depends(make_caller_dependency(Scope.READ))], service: ServiceDep
 ) -> list[m.CourseRead]:
     """The course runs in which the caller takes part; for operators all of them."""
     with service.database.read() as session:
         if caller.is_operator:
-            return [presenters.course_read(run, Role.INSTRUCTOR) for run in list_runs(session)]
+            return [presenters.to_course_read(run, Role.INSTRUCTOR) for run in list_runs(session)]
         if caller.person is None:
             runs = [run for run in list_runs(session) if run.id == caller.run_id]
-            return [presenters.course_read(run, Role.INSTRUCTOR) for run in runs]
+            return [presenters.to_course_read(run, Role.INSTRUCTOR) for run in runs]
         enrolments = list_enrolments(session, person_id=caller.person.id)
-        return [presenters.enrolled_course(*each) for each in enrolments]
+        return [presenters.to_enrolled_course(*each) for each in enrolments]
 
 
-class CourseCreate(Body):
+class CourseCreate(RequestBody):
     """A new course run."""
 
     id: str = Field(max_length=64, examples=["attention-2027"])
@@ -95,25 +110,25 @@ class CourseCreate(Body):
     summary="Make a course run",
     status_code=201,
     response_model=m.CourseRead,
-    responses=CALLER | responses(MissingRole, Refused),
-    openapi_extra=allows(Scope.ROSTER, "operators"),
+    responses=_CALLER_ERRORS | build_error_responses(MissingRole, RequestRefused),
+    openapi_extra=describe_access(Scope.ROSTER, "operators"),
 )
 async def create_course(
     body: CourseCreate,
-    caller: Annotated[Caller, Depends(operator_with(Scope.ROSTER))],
+    caller: Annotated[Caller, Depends(make_operator_dependency(Scope.ROSTER))],
     service: ServiceDep,
     at: ReceivedAt,
     digest: RequestDigest,
-    key: KeyHeader = None,
+    key: IdempotencyKeyHeader = None,
 ) -> Response:
     """Make a course run, with a secret of its own from which all draws come."""
     answered = await service.writer.run(
-        lambda session: once(
+        lambda session: run_once(
             session,
-            request_key(caller.id, key, digest),
+            make_request_key(caller.id, key, digest),
             at=at,
             status=201,
-            do=lambda: presenters.course_read(
+            do=lambda: presenters.to_course_read(
                 make_run(
                     session,
                     course_id=body.course,
@@ -127,71 +142,71 @@ async def create_course(
             ).model_dump_json(),
         )
     )
-    return respond(answered)
+    return to_response(answered)
 
 
 @router.get(
     "/courses/{course}",
     summary="A course run",
-    responses=IN_COURSE,
-    openapi_extra=allows(Scope.READ, "participants"),
+    responses=COURSE_ERRORS,
+    openapi_extra=describe_access(Scope.READ, "participants"),
 )
-def get_course(place: Reader) -> m.CourseRead:
+def get_course(place: CourseReader) -> m.CourseRead:
     """A course run."""
-    return presenters.course_read(place.run, place.role)
+    return presenters.to_course_read(place.run, place.role)
 
 
 @router.get(
     "/courses/{course}/assignments",
     summary="All assignments",
-    responses=IN_COURSE,
-    openapi_extra=allows(Scope.READ, "participants"),
+    responses=COURSE_ERRORS,
+    openapi_extra=describe_access(Scope.READ, "participants"),
 )
 def get_assignments(
-    place: Reader, service: ServiceDep, at: ReceivedAt
+    place: CourseReader, service: ServiceDep, at: ReceivedAt
 ) -> list[m.AssignmentSummary]:
     """All assignments in force, with the caller's own points, by due date."""
     with service.database.read() as session:
         states = list_assignments(session, service.desk, place, at=at)
-        return [presenters.assignment_summary(state, at=at) for state in states]
+        return [presenters.to_assignment_summary(state, at=at) for state in states]
 
 
 @router.get(
     "/courses/{course}/assignments/{assignment}",
     summary="An assignment and its questions",
-    responses=IN_COURSE,
-    openapi_extra=allows(Scope.READ, "participants"),
+    responses=COURSE_ERRORS,
+    openapi_extra=describe_access(Scope.READ, "participants"),
 )
 def get_one_assignment(
-    assignment: Assignment, place: Reader, service: ServiceDep, at: ReceivedAt
+    assignment: AssignmentId, place: CourseReader, service: ServiceDep, at: ReceivedAt
 ) -> m.AssignmentRead:
     """An assignment: its parts, points, own score, attempts left, due date."""
     with service.database.read() as session:
         state = get_assignment(session, service.desk, place, assignment=assignment, at=at)
-        return presenters.assignment_read(state, at=at)
+        return presenters.to_assignment_read(state, at=at)
 
 
 @router.get(
     "/courses/{course}/assignments/{assignment}/questions/{question}",
     summary="A question",
-    responses=IN_COURSE | responses(Refused),
-    openapi_extra=allows(Scope.READ, "participants"),
+    responses=COURSE_ERRORS | build_error_responses(RequestRefused),
+    openapi_extra=describe_access(Scope.READ, "participants"),
 )
 async def get_question(
-    assignment: Assignment,
-    question: Question,
-    place: Reader,
+    assignment: AssignmentId,
+    question: QuestionId,
+    place: CourseReader,
     service: ServiceDep,
     at: ReceivedAt,
 ) -> m.QuestionRead:
     """A question with the caller's own numbers, in full precision."""
 
-    def show(session: Session, *, keep: bool) -> Shown:
-        return show_question(
+    def show(session: Session, *, keep: bool) -> OpenedQuestion:
+        return open_question(
             session, service.desk, place, assignment=assignment, question=question, at=at, keep=keep
         )
 
-    def show_again() -> Shown | None:
+    def show_again() -> OpenedQuestion | None:
         """The question, if it was seen before, so that nothing need be written."""
         with service.database.read() as session:
             if place.enrolment is not None and not has_view(
@@ -203,19 +218,19 @@ async def get_question(
     shown = await run_in_threadpool(show_again)
     if shown is None:
         shown = await service.writer.run(lambda session: show(session, keep=True))
-    return presenters.question_read(shown, course=place.run.id, at=at)
+    return presenters.to_question_read(shown, course=place.run.id, at=at)
 
 
 @router.get(
     "/courses/{course}/assignments/{assignment}/questions/{question}/practice",
     summary="Practice key sets",
-    responses=IN_COURSE | responses(Refused),
-    openapi_extra=allows(Scope.READ, "participants"),
+    responses=COURSE_ERRORS | build_error_responses(RequestRefused),
+    openapi_extra=describe_access(Scope.READ, "participants"),
 )
 def get_practice(
-    assignment: Assignment,
-    question: Question,
-    place: Reader,
+    assignment: AssignmentId,
+    question: QuestionId,
+    place: CourseReader,
     service: ServiceDep,
     at: ReceivedAt,
     count: Annotated[int, Query(ge=1, le=MOST_PRACTICE, description="How many.")] = 10,
@@ -225,8 +240,10 @@ def get_practice(
         state = get_assignment(session, service.desk, place, assignment=assignment, at=at)
         rubric = state.published.rubric(question)
         refuse_unopened(state, place, at=at)
-        variant = variant_of(session, service.desk, place, rubric, at=at, keep=False)
+        variant = get_own_variant(session, service.desk, place, rubric, at=at, keep=False)
         judge = service.desk.judge(session, run_id=place.run.id, rubric=rubric)
     return m.PracticeRead(
-        question=rubric.id, count=count, key_sets=practice_key_sets(judge, variant, count=count)
+        question=rubric.id,
+        count=count,
+        key_sets=sample_practice_key_sets(judge, variant, count=count),
     )

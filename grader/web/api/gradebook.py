@@ -7,17 +7,23 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from grader.domain.roles import Scope
-from grader.grading.grades.export import BYTE_ORDER_MARK, json_lines, to_csv
+from grader.grading.grades.export import BYTE_ORDER_MARK, to_csv, to_json_lines
 from grader.grading.grades.gradebook import Gradebook, load_gradebook, read_order
-from grader.store.queries.selections import Selection, State
-from grader.web.api import staff_models as m
-from grader.web.api import staff_presenters as views
-from grader.web.api.courses import Assignment
-from grader.web.api.idempotency import IN_COURSE
-from grader.web.auth import Overseer, allows
-from grader.web.gradebook_query import Section, Sort, Text, read_spot, write_spot
+from grader.store.queries.gradebook import Selection, SelectionState
+from grader.web.api import models as m
+from grader.web.api import presenters as views
+from grader.web.api.courses import AssignmentId
+from grader.web.api.idempotency import COURSE_ERRORS
+from grader.web.auth import GradesReader, describe_access
+from grader.web.gradebook_query import (
+    SectionQuery,
+    SortQuery,
+    TextQuery,
+    format_cursor,
+    parse_cursor,
+)
 from grader.web.http.body import StrictRoute
-from grader.web.pagination import Cursor, Limit, link_next
+from grader.web.pagination import Cursor, Limit, add_next_link
 from grader.web.service import ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Grades"])
@@ -34,13 +40,13 @@ _FILES = {
     "/courses/{course}/assignments/{assignment}/grades",
     summary="The gradebook",
     response_model=m.GradebookRead,
-    responses={**IN_COURSE, 200: {"description": "The gradebook.", "content": _FILES}},
-    openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
+    responses={**COURSE_ERRORS, 200: {"description": "The gradebook.", "content": _FILES}},
+    openapi_extra=describe_access(Scope.GRADES_READ, "assistants and instructors"),
 )
 def get_grades(
     request: Request,
-    assignment: Assignment,
-    place: Overseer,
+    assignment: AssignmentId,
+    place: GradesReader,
     service: ServiceDep,
     response: Response,
     format: Annotated[
@@ -48,10 +54,12 @@ def get_grades(
     ] = None,
     accept: Annotated[str, Header(include_in_schema=False)] = "",
     bom: Annotated[bool, Query(description="Begin CSV with a byte order mark.")] = False,
-    q: Text = "",
-    section: Section = "",
-    state: Annotated[State | None, Query(description="Only students of whom this is so.")] = None,
-    sort: Sort = "login",
+    q: TextQuery = "",
+    section: SectionQuery = "",
+    state: Annotated[
+        SelectionState | None, Query(description="Only students of whom this is so.")
+    ] = None,
+    sort: SortQuery = "login",
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> m.GradebookRead | Response:
@@ -60,7 +68,7 @@ def get_grades(
     JSON comes in pages with a `Link` to the next one, CSV and JSON Lines as a whole.
     """
     order = read_order(sort)
-    spot = read_spot(cursor, order)
+    spot = parse_cursor(cursor, order)
     form = format or _FORMATS.get(accept.partition(";")[0].strip(), "json")
     with service.database.read() as session:
         book = load_gradebook(
@@ -76,8 +84,8 @@ def get_grades(
     if form != "json":
         return _as_file(book, form, has_mark=bom)
     if book.after is not None:
-        link_next(request, response, write_spot(book.after))
-    return views.gradebook_read(book)
+        add_next_link(request, response, format_cursor(book.after))
+    return views.to_gradebook_read(book)
 
 
 def _as_file(book: Gradebook, form: str, *, has_mark: bool) -> Response:
@@ -85,7 +93,7 @@ def _as_file(book: Gradebook, form: str, *, has_mark: bool) -> Response:
     # At once: a stream would wait for a free reader before each line.
     mark = BYTE_ORDER_MARK if has_mark and form == "csv" else ""
     return Response(
-        mark + to_csv(book) if form == "csv" else "".join(json_lines(book)),
+        mark + to_csv(book) if form == "csv" else "".join(to_json_lines(book)),
         media_type="text/csv; charset=utf-8" if form == "csv" else _JSON_LINES,
         headers={
             "Content-Disposition": f'attachment; filename="{line.run_id}-{line.assignment}.{form}"'

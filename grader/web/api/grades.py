@@ -9,43 +9,43 @@ from fastapi import APIRouter, Path, Response
 from pydantic import AwareDatetime, Field
 
 from grader.domain.roles import Scope
-from grader.errors import (
-    Outdated,
-    Refused,
-    ReusedKey,
-    Unconditional,
+from grader.errors import MissingVersion, OutdatedVersion, RequestRefused, ReusedIdempotencyKey
+from grader.feedback.base import ReportModel
+from grader.grading.analytics.statistics import AssignmentStatistics, load_assignment_statistics
+from grader.grading.attempts.bundle_for import find_release_time
+from grader.grading.grades.overrides import (
+    OutsideScore,
+    override_grade,
+    record_extension,
+    record_external_scores,
 )
-from grader.feedback.parts import Part
-from grader.grading.analytics.statistics import AssignmentStatistics, assignment_statistics
-from grader.grading.attempts.bundle_for import when_published
-from grader.grading.grades.overrides import OutsideScore, enter_scores, extend, override
 from grader.store.database import Session
 from grader.store.queries.courses import get_member, list_members
 from grader.store.queries.decisions import list_external_scores, list_overrides
 from grader.store.queries.grades import find_grades
 from grader.store.queries.publications import list_extensions
-from grader.web.api import staff_models as m
-from grader.web.api import staff_presenters as views
-from grader.web.api.courses import Assignment, Question
+from grader.web.api import models as m
+from grader.web.api import presenters as views
+from grader.web.api.courses import AssignmentId, QuestionId
 from grader.web.api.idempotency import (
-    IN_COURSE,
-    KeyHeader,
-    MatchHeader,
+    COURSE_ERRORS,
+    IdempotencyKeyHeader,
+    IfMatchHeader,
     RequestDigest,
-    carry_out_once,
-    etag,
+    create_once,
+    format_etag,
+    make_request_key,
     read_version,
-    request_key,
-    respond,
+    to_response,
 )
-from grader.web.auth import Decider, Overseer, allows
-from grader.web.errors.openapi import responses
-from grader.web.http.body import Body, StrictRoute
+from grader.web.auth import GradesReader, GradesWriter, describe_access
+from grader.web.errors.openapi import build_error_responses
+from grader.web.http.body import RequestBody, StrictRoute
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Grades"])
 
-Student = Annotated[str, Path(min_length=1, max_length=200, examples=["ada"])]
+StudentLogin = Annotated[str, Path(min_length=1, max_length=200, examples=["ada"])]
 _ASSIGNMENT = "/courses/{course}/assignments/{assignment}"
 _GRADE = _ASSIGNMENT + "/questions/{question}/grades/{student}"
 
@@ -53,15 +53,15 @@ _GRADE = _ASSIGNMENT + "/questions/{question}/grades/{student}"
 @router.get(
     _ASSIGNMENT + "/statistics",
     summary="Statistics",
-    responses=IN_COURSE,
-    openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
+    responses=COURSE_ERRORS,
+    openapi_extra=describe_access(Scope.GRADES_READ, "assistants and instructors"),
 )
 def get_statistics(
-    assignment: Assignment, place: Overseer, service: ServiceDep
+    assignment: AssignmentId, place: GradesReader, service: ServiceDep
 ) -> AssignmentStatistics:
     """Difficulty, discrimination, attempts and time to solve, misconceptions."""
     with service.database.read() as session:
-        return assignment_statistics(
+        return load_assignment_statistics(
             session, service.desk, run_id=place.run.id, assignment=assignment
         )
 
@@ -69,34 +69,34 @@ def get_statistics(
 @router.get(
     _GRADE,
     summary="A student's grade",
-    responses=IN_COURSE,
-    openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
+    responses=COURSE_ERRORS,
+    openapi_extra=describe_access(Scope.GRADES_READ, "assistants and instructors"),
 )
 def get_grade(
-    assignment: Assignment,
-    question: Question,
-    student: Student,
-    place: Overseer,
+    assignment: AssignmentId,
+    question: QuestionId,
+    student: StudentLogin,
+    place: GradesReader,
     service: ServiceDep,
     response: Response,
 ) -> m.GradeRead:
     """A student's grade for a question, with what staff decided; its version is the ETag."""
     with service.database.read() as session:
-        grade = _grade(
+        grade = _load_grade(
             session, service, place.run.id, student, assignment=assignment, question=question
         )
-    response.headers["ETag"] = etag(grade.version)
+    response.headers["ETag"] = format_etag(grade.version)
     return grade
 
 
-def _grade(
+def _load_grade(
     session: Session, service: Service, run_id: str, student: str, *, assignment: str, question: str
 ) -> m.GradeRead:
     published = service.desk.in_force(session, run_id=run_id, assignment=assignment)
     possible = published.rubric(question).form.points
     member = get_member(session, run_id=run_id, login=student)
     part = (member.enrolment.id, assignment, question)
-    return views.grade_read(
+    return views.to_grade_read(
         member.login,
         question,
         possible,
@@ -106,7 +106,7 @@ def _grade(
     )
 
 
-class OverrideSent(Body):
+class OverrideUpdate(RequestBody):
     """An override; without points it takes an earlier one back."""
 
     points: Decimal | None = Field(examples=[7.5], max_digits=8, decimal_places=2, ge=0)
@@ -118,26 +118,29 @@ class OverrideSent(Body):
 @router.put(
     _GRADE + "/override",
     summary="Override a score",
-    responses={**IN_COURSE, **responses(Refused, Outdated, Unconditional)},
-    openapi_extra=allows(Scope.GRADES_WRITE, "instructors"),
+    responses={
+        **COURSE_ERRORS,
+        **build_error_responses(RequestRefused, OutdatedVersion, MissingVersion),
+    },
+    openapi_extra=describe_access(Scope.GRADES_WRITE, "instructors"),
 )
 async def put_override(
-    assignment: Assignment,
-    question: Question,
-    student: Student,
-    body: OverrideSent,
-    place: Decider,
+    assignment: AssignmentId,
+    question: QuestionId,
+    student: StudentLogin,
+    body: OverrideUpdate,
+    place: GradesWriter,
     service: ServiceDep,
     at: ReceivedAt,
     response: Response,
-    version: MatchHeader = None,
+    version: IfMatchHeader = None,
 ) -> m.GradeRead:
     """Set a student's score for a question, with a reason that the student sees."""
     expected = read_version(version)
 
     def change(session: Session) -> m.GradeRead:
         member = get_member(session, run_id=place.run.id, login=student)
-        override(
+        override_grade(
             session,
             service.desk,
             place,
@@ -149,30 +152,30 @@ async def put_override(
             version=expected,
             at=at,
         )
-        return _grade(
+        return _load_grade(
             session, service, place.run.id, student, assignment=assignment, question=question
         )
 
     grade = await service.writer.run(change)
-    response.headers["ETag"] = etag(grade.version)
+    response.headers["ETag"] = format_etag(grade.version)
     return grade
 
 
-class ScoreSent(Body):
+class ExternalScoreCreate(RequestBody):
     """A student's score from outside."""
 
     student: str = Field(min_length=1, max_length=200, examples=["ada"])
     points: Decimal = Field(examples=[27.5], max_digits=8, decimal_places=2, ge=0)
 
 
-class ScoresSent(Body):
+class ExternalScoresCreate(RequestBody):
     """Scores from outside, all entered or none."""
 
     source: str = Field(min_length=1, max_length=200, examples=["lab server"])
-    scores: list[ScoreSent] = Field(min_length=1, max_length=5000)
+    scores: list[ExternalScoreCreate] = Field(min_length=1, max_length=5000)
 
 
-class ScoresEntered(Part):
+class ExternalScoresRead(ReportModel):
     """How many scores were entered."""
 
     entered: int
@@ -182,24 +185,24 @@ class ScoresEntered(Part):
     _ASSIGNMENT + "/questions/{question}/external-scores",
     summary="Enter scores from outside",
     status_code=201,
-    response_model=ScoresEntered,
-    responses={**IN_COURSE, **responses(Refused, ReusedKey, 422)},
-    openapi_extra=allows(Scope.GRADES_WRITE, "instructors"),
+    response_model=ExternalScoresRead,
+    responses={**COURSE_ERRORS, **build_error_responses(RequestRefused, ReusedIdempotencyKey, 422)},
+    openapi_extra=describe_access(Scope.GRADES_WRITE, "instructors"),
 )
 async def create_scores(
-    assignment: Assignment,
-    question: Question,
-    body: ScoresSent,
-    place: Decider,
+    assignment: AssignmentId,
+    question: QuestionId,
+    body: ExternalScoresCreate,
+    place: GradesWriter,
     service: ServiceDep,
     at: ReceivedAt,
     digest: RequestDigest,
-    key: KeyHeader = None,
+    key: IdempotencyKeyHeader = None,
 ) -> Response:
     """Enter scores for a part that is graded elsewhere."""
 
     def enter(session: Session) -> str:
-        grades = enter_scores(
+        grades = record_external_scores(
             session,
             service.desk,
             place,
@@ -209,14 +212,14 @@ async def create_scores(
             source=body.source,
             at=at,
         )
-        return ScoresEntered(entered=len(grades)).model_dump_json()
+        return ExternalScoresRead(entered=len(grades)).model_dump_json()
 
-    request = request_key(place.caller.id, key, digest)
-    answered = await carry_out_once(service, request, at=at, do=enter)
-    return respond(answered)
+    request = make_request_key(place.caller.id, key, digest)
+    answered = await create_once(service, request, at=at, do=enter)
+    return to_response(answered)
 
 
-class ExtensionSent(Body):
+class ExtensionCreate(RequestBody):
     """More time or more attempts for a student, instead of what was given before."""
 
     student: str = Field(min_length=1, max_length=200, examples=["ada"])
@@ -230,25 +233,25 @@ class ExtensionSent(Body):
     summary="Give an extension",
     status_code=201,
     response_model=m.ExtensionRead,
-    responses={**IN_COURSE, **responses(Refused, ReusedKey, 422)},
-    openapi_extra=allows(Scope.GRADES_WRITE, "instructors"),
+    responses={**COURSE_ERRORS, **build_error_responses(RequestRefused, ReusedIdempotencyKey, 422)},
+    openapi_extra=describe_access(Scope.GRADES_WRITE, "instructors"),
 )
 async def create_extension(
-    assignment: Assignment,
-    body: ExtensionSent,
-    place: Decider,
+    assignment: AssignmentId,
+    body: ExtensionCreate,
+    place: GradesWriter,
     service: ServiceDep,
     at: ReceivedAt,
     digest: RequestDigest,
-    key: KeyHeader = None,
+    key: IdempotencyKeyHeader = None,
 ) -> Response:
     """Give a student more time or more attempts."""
 
     def give(session: Session) -> str:
         member = get_member(session, run_id=place.run.id, login=body.student)
         published = service.desk.in_force(session, run_id=place.run.id, assignment=assignment)
-        shown_at = when_published(session, published)
-        line = extend(
+        shown_at = find_release_time(session, published)
+        line = record_extension(
             session,
             service.desk,
             place,
@@ -259,23 +262,23 @@ async def create_extension(
             reason=body.reason,
             at=at,
         )
-        return views.extension_read(
+        return views.to_extension_read(
             line, member.login, is_after_publication=shown_at is not None and shown_at < at
         ).model_dump_json()
 
-    request = request_key(place.caller.id, key, digest)
-    answered = await carry_out_once(service, request, at=at, do=give)
-    return respond(answered)
+    request = make_request_key(place.caller.id, key, digest)
+    answered = await create_once(service, request, at=at, do=give)
+    return to_response(answered)
 
 
 @router.get(
     _ASSIGNMENT + "/extensions",
     summary="All extensions",
-    responses=IN_COURSE,
-    openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
+    responses=COURSE_ERRORS,
+    openapi_extra=describe_access(Scope.GRADES_READ, "assistants and instructors"),
 )
 def get_extensions(
-    assignment: Assignment, place: Overseer, service: ServiceDep
+    assignment: AssignmentId, place: GradesReader, service: ServiceDep
 ) -> list[m.ExtensionRead]:
     """All extensions of an assignment, the newest first; the newest of a student holds."""
     with service.database.read() as session:
@@ -285,4 +288,4 @@ def get_extensions(
             for each in list_members(session, run_id=place.run.id, with_left=True)
         }
         lines = list_extensions(session, run_id=place.run.id, assignment=assignment)
-    return [views.extension_read(each, logins[each.enrolment_id]) for each in lines]
+    return [views.to_extension_read(each, logins[each.enrolment_id]) for each in lines]

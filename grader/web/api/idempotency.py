@@ -10,24 +10,26 @@ from typing import Annotated
 from fastapi import Depends, Header, Request, Response
 
 from grader.errors import (
-    Fault,
+    ErrorDetail,
     MalformedRequest,
     MissingRole,
     MissingScope,
+    MissingVersion,
     NotFound,
     NotSignedIn,
     TooManyRequests,
-    Unconditional,
 )
-from grader.grading.idempotency import Answered, RequestKey, once
+from grader.grading.idempotency import IdempotencyKey, IdempotentResponse, run_once
 from grader.store.database import Session
-from grader.web.errors.openapi import responses
+from grader.web.errors.openapi import build_error_responses
 from grader.web.service import Service
 
 #: What every call within a course may be answered, besides what it gives.
-IN_COURSE = responses(NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503)
+COURSE_ERRORS = build_error_responses(
+    NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503
+)
 
-KeyHeader = Annotated[
+IdempotencyKeyHeader = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
@@ -39,7 +41,7 @@ KeyHeader = Annotated[
         examples=["5f2b8c1e-first-try"],
     ),
 ]
-MatchHeader = Annotated[
+IfMatchHeader = Annotated[
     str | None,
     Header(
         alias="If-Match",
@@ -50,31 +52,31 @@ MatchHeader = Annotated[
 ]
 
 
-async def read_request_digest(request: Request) -> str:
+async def _read_request_digest(request: Request) -> str:
     """A digest of what is asked for: method, path and body."""
     body = await request.body()
     content = f"{request.method} {request.url.path}\n".encode() + body
     return hashlib.sha256(content).hexdigest()
 
 
-RequestDigest = Annotated[str, Depends(read_request_digest)]
+RequestDigest = Annotated[str, Depends(_read_request_digest)]
 
 
-def request_key(caller: str, key: str | None, digest: str) -> RequestKey | None:
+def make_request_key(caller: str, key: str | None, digest: str) -> IdempotencyKey | None:
     """The key of a request; None where none was sent."""
-    return None if key is None else RequestKey(caller, key, digest)
+    return None if key is None else IdempotencyKey(caller, key, digest)
 
 
-async def carry_out_once(
-    service: Service, request: RequestKey | None, *, at: datetime, do: Callable[[Session], str]
-) -> Answered:
+async def create_once(
+    service: Service, request: IdempotencyKey | None, *, at: datetime, do: Callable[[Session], str]
+) -> IdempotentResponse:
     """Create something that gives a JSON text, unless it was created before under this key."""
     return await service.writer.run(
-        lambda session: once(session, request, at=at, status=201, do=lambda: do(session))
+        lambda session: run_once(session, request, at=at, status=201, do=lambda: do(session))
     )
 
 
-def respond(answered: Answered, headers: dict[str, str] | None = None) -> Response:
+def to_response(answered: IdempotentResponse, headers: dict[str, str] | None = None) -> Response:
     """The answer of a request that creates."""
     response = Response(answered.body, answered.status, media_type="application/json")
     response.headers.update(headers or {})
@@ -83,7 +85,7 @@ def respond(answered: Answered, headers: dict[str, str] | None = None) -> Respon
     return response
 
 
-def etag(version: str) -> str:
+def format_etag(version: str) -> str:
     """A version as a strong ETag."""
     return f'"{version}"'
 
@@ -97,7 +99,7 @@ def read_version(header: str | None) -> str:
         Where it names none.
     """
     if header is None:
-        raise Unconditional("Send If-Match with the ETag of what you change.")
+        raise MissingVersion("Send If-Match with the ETag of what you change.")
     return parse_version(header)
 
 
@@ -105,6 +107,8 @@ def parse_version(header: str) -> str:
     """The version in an If-Match header."""
     text = header.strip()
     if len(text) < 3 or not text.startswith('"') or not text.endswith('"'):
-        fault = Fault("#header/If-Match", "value.format", 'An ETag is in quotes, such as "g1".')
+        fault = ErrorDetail(
+            "#header/If-Match", "value.format", 'An ETag is in quotes, such as "g1".'
+        )
         raise MalformedRequest(fault.detail, code="request.invalid", faults=(fault,))
     return text[1:-1]

@@ -7,21 +7,21 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends
 from pydantic import Field
 
-from grader.accounts.callers import Caller, enter_as
+from grader.accounts.callers import Caller, get_membership_as
 from grader.domain.roles import Role, Scope
 from grader.errors import AnswerRefused
 from grader.feedback.report import Report
-from grader.grading.submissions.judge_only import judge_once
-from grader.web.api.idempotency import IN_COURSE
-from grader.web.auth import allows, caller_with
-from grader.web.errors.openapi import responses
-from grader.web.http.body import Body, StrictRoute
+from grader.grading.submissions.judge_only import judge_without_storing
+from grader.web.api.idempotency import COURSE_ERRORS
+from grader.web.auth import describe_access, make_caller_dependency
+from grader.web.errors.openapi import build_error_responses
+from grader.web.http.body import RequestBody, StrictRoute
 from grader.web.service import ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Judging"])
 
 
-class JudgeSent(Body):
+class JudgeRequest(RequestBody):
     """An answer to be judged for any variant."""
 
     course: str = Field(min_length=1, max_length=64, examples=["attention-2026"])
@@ -46,19 +46,19 @@ class JudgeSent(Body):
 @router.post(
     "/grade",
     summary="Judge without storing",
-    responses={**IN_COURSE, **responses(AnswerRefused, 422)},
-    openapi_extra=allows(Scope.JUDGE, "assistants and instructors"),
+    responses={**COURSE_ERRORS, **build_error_responses(AnswerRefused, 422)},
+    openapi_extra=describe_access(Scope.JUDGE, "assistants and instructors"),
 )
 def judge_answer(
-    body: JudgeSent,
-    caller: Annotated[Caller, Depends(caller_with(Scope.JUDGE, budget="submit"))],
+    body: JudgeRequest,
+    caller: Annotated[Caller, Depends(make_caller_dependency(Scope.JUDGE, budget="submit"))],
     service: ServiceDep,
 ) -> Report:
     """Judge an answer for any variant; nothing is stored."""
     assignment, _, question = body.question.partition("/")
     with service.database.read() as session:
-        enter_as(session, caller, Role.ASSISTANT, run_id=body.course)
-        return judge_once(
+        get_membership_as(session, caller, Role.ASSISTANT, run_id=body.course)
+        return judge_without_storing(
             session,
             service.desk,
             run_id=body.course,

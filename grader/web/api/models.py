@@ -9,11 +9,11 @@ from pydantic import Field
 
 from grader.domain.policies import Feedback, Phase
 from grader.domain.roles import Role
-from grader.feedback.parts import Part, Points
-from grader.grading.attempts.open_questions import State
+from grader.feedback.base import Points, ReportModel
+from grader.grading.attempts.open_questions import QuestionStatus
 
 
-class CourseRead(Part):
+class CourseRead(ReportModel):
     """A course run, with the caller's role in it."""
 
     id: str = Field(examples=["attention-2026"])
@@ -23,7 +23,7 @@ class CourseRead(Part):
     role: Role
 
 
-class MeRead(Part):
+class MeRead(ReportModel):
     """Who the caller is."""
 
     id: str = Field(examples=["per_01m7hf69fh91je9hsyaav4w9y3"])
@@ -34,7 +34,7 @@ class MeRead(Part):
     courses: list[CourseRead]
 
 
-class QuestionSummary(Part):
+class QuestionSummary(ReportModel):
     """A question as it stands for the caller."""
 
     id: str = Field(examples=["3b"])
@@ -48,10 +48,10 @@ class QuestionSummary(Part):
     counted_attempt: str | None
     days_late: int
     is_overridden: bool
-    state: State
+    state: QuestionStatus
 
 
-class AssignmentSummary(Part):
+class AssignmentSummary(ReportModel):
     """An assignment as it stands for the caller."""
 
     id: str = Field(examples=["attention-exploration"])
@@ -78,7 +78,7 @@ class AssignmentRead(AssignmentSummary):
     questions: list[QuestionSummary]
 
 
-class FieldRead(Part):
+class FieldRead(ReportModel):
     """One field of an answer: what may be sent."""
 
     name: str = Field(examples=["q"])
@@ -90,7 +90,7 @@ class FieldRead(Part):
     is_optional: bool
 
 
-class CriterionRead(Part):
+class CriterionRead(ReportModel):
     """A criterion, known before the attempt."""
 
     id: str
@@ -98,7 +98,7 @@ class CriterionRead(Part):
     points: Points
 
 
-class UsesRead(Part):
+class UsesRead(ReportModel):
     """The earlier part that a question builds on."""
 
     question: str
@@ -107,7 +107,7 @@ class UsesRead(Part):
     )
 
 
-class GradeChange(Part):
+class GradeChange(ReportModel):
     """Something that staff decided about the caller's score; who it was is not told."""
 
     at: datetime
@@ -116,7 +116,7 @@ class GradeChange(Part):
     reason: str = Field(examples=["Looked at by hand: the idea holds."])
 
 
-class QuestionRead(Part):
+class QuestionRead(ReportModel):
     """A question with the caller's own numbers."""
 
     course: str
@@ -142,7 +142,7 @@ class QuestionRead(Part):
     phase: Phase
 
 
-class PracticeRead(Part):
+class PracticeRead(ReportModel):
     """Practice key sets: never those that decide a grade."""
 
     question: str
@@ -150,7 +150,7 @@ class PracticeRead(Part):
     key_sets: dict[str, Any]
 
 
-class TokenRead(Part):
+class TokenRead(ReportModel):
     """A token as its owner sees it later."""
 
     id: str
@@ -163,14 +163,146 @@ class TokenRead(Part):
     used_at: datetime | None
 
 
-class TokenMade(TokenRead):
+class TokenCreated(TokenRead):
     """A token that was just made; it is told this once."""
 
     token: str
 
 
-class KeyRead(Part):
+class KeyRead(ReportModel):
     """A public key, with which anybody can check receipts."""
 
     id: str
     public: str
+
+
+class GradeCell(ReportModel):
+    """Where a student stands with a question."""
+
+    points: Points | None
+    pending: Points
+    attempts: int
+    days_late: int
+    is_overridden: bool
+    needs_person: bool
+    counted_attempt: str | None
+
+
+class GradebookRowRead(ReportModel):
+    """A student's line of the gradebook."""
+
+    student: str = Field(examples=["ada"])
+    name: str
+    section: str
+    enrolment: str
+    questions: dict[str, GradeCell] = Field(description="Those at which anything was done.")
+    total: Points
+    pending: Points
+    grade: str
+
+
+class GradebookRead(ReportModel):
+    """Students × questions, a page at a time."""
+
+    course: str
+    assignment: str
+    questions: dict[str, Points] = Field(description="The points of each question, in order.")
+    possible: Points
+    students: list[GradebookRowRead]
+
+
+class GradeEvent(ReportModel):
+    """Something that changed a grade."""
+
+    at: datetime
+    kind: str = Field(examples=["override"])
+    points: Points | None
+    reason: str
+    by: str
+
+
+class GradeRead(GradeCell):
+    """A student's grade for one question, with its version and what staff decided."""
+
+    student: str
+    question: str
+    max_points: Points
+    version: str = Field(examples=["g3"])
+    changed_at: datetime | None
+    history: list[GradeEvent]
+
+
+class PublicationRead(ReportModel):
+    """An assignment as it was put in force."""
+
+    id: str
+    assignment: str
+    number: int
+    opens_at: datetime | None
+    due_at: datetime | None
+    note: str
+    by: str
+    published_at: datetime
+    versions: dict[str, str]
+
+
+class ExtensionRead(ReportModel):
+    """More time or more attempts for one student."""
+
+    id: str
+    student: str
+    assignment: str
+    due_at: datetime | None
+    extra_attempts: int
+    reason: str
+    by: str
+    at: datetime
+    is_after_publication: bool = Field(
+        default=False,
+        description="Bundles already show rubric and keys, so that this student could know them.",
+    )
+
+
+class ReviewItem(ReportModel):
+    """One thing that a reviewer looks for."""
+
+    text: str
+    points: Points
+
+
+class ReviewTaskRead(ReportModel):
+    """Something that a person decides; nobody's name is told."""
+
+    attempt: str
+    question: str
+    criterion: str
+    title: str
+    text: str | None
+    max_points: Points
+    items: list[ReviewItem]
+    note: str
+    points: Points | None = Field(description="None while nobody has reviewed it.")
+    chosen: list[int]
+    comment: str
+    version: str = Field(examples=["r0"])
+
+
+class ReviewRead(ReportModel):
+    """A review, with what the grade is now."""
+
+    attempt: str
+    criterion: str
+    points: Points
+    version: str
+    grade: Points | None
+
+
+class AuditRead(ReportModel):
+    """Something that staff did."""
+
+    number: int
+    at: datetime
+    by: str
+    action: str
+    subject: str
+    details: dict[str, Any]

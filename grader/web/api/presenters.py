@@ -7,11 +7,14 @@ from decimal import Decimal
 from typing import Any, assert_never
 from zoneinfo import ZoneInfo
 
-from grader.domain.grades import ZERO, total
+from grader.domain.grades import ZERO, compute_total
 from grader.domain.roles import Role
 from grader.feedback.examples import list_symbols, make_example
-from grader.feedback.given import given_values
-from grader.grading.attempts.open_questions import AssignmentState, QuestionState, Shown
+from grader.feedback.given import build_given_values
+from grader.grading.attempts.open_questions import AssignmentState, OpenedQuestion, QuestionState
+from grader.grading.grades.gradebook import Gradebook, GradebookRow
+from grader.grading.grades.overrides import format_grade_version
+from grader.grading.reviews.review import ReviewTask, format_review_version
 from grader.reading.fields import (
     ArrayField,
     ChoiceField,
@@ -22,31 +25,36 @@ from grader.reading.fields import (
     TextField,
     describe_field,
 )
+from grader.store.queries.audit import AuditLine
 from grader.store.queries.courses import EnrolmentLine, RunLine
-from grader.store.queries.tokens import TokenLine
+from grader.store.queries.credentials import TokenLine
+from grader.store.queries.decisions import ExternalScoreLine, OverrideLine
+from grader.store.queries.gradebook import CellLine
+from grader.store.queries.grades import GradeLine
+from grader.store.queries.publications import ExtensionLine, PublicationLine
 from grader.web.api import models as m
 
 
-def course_read(run: RunLine, role: Role) -> m.CourseRead:
+def to_course_read(run: RunLine, role: Role) -> m.CourseRead:
     """A course run."""
     return m.CourseRead(
         id=run.id, course=run.course_id, title=run.title, time_zone=run.time_zone, role=role
     )
 
 
-def enrolled_course(enrolment: EnrolmentLine, run: RunLine) -> m.CourseRead:
+def to_enrolled_course(enrolment: EnrolmentLine, run: RunLine) -> m.CourseRead:
     """A course run in which somebody takes part."""
-    return course_read(run, enrolment.role)
+    return to_course_read(run, enrolment.role)
 
 
-def assignment_summary(state: AssignmentState, *, at: datetime) -> m.AssignmentSummary:
+def to_assignment_summary(state: AssignmentState, *, at: datetime) -> m.AssignmentSummary:
     """An assignment without its questions."""
     return m.AssignmentSummary(**_assignment(state, at=at))
 
 
-def assignment_read(state: AssignmentState, *, at: datetime) -> m.AssignmentRead:
+def to_assignment_read(state: AssignmentState, *, at: datetime) -> m.AssignmentRead:
     """An assignment with its questions."""
-    questions = [question_summary(each) for each in state.questions.values()]
+    questions = [_to_question_summary(each) for each in state.questions.values()]
     return m.AssignmentRead(**_assignment(state, at=at), questions=questions)
 
 
@@ -56,7 +64,7 @@ def _assignment(state: AssignmentState, *, at: datetime) -> dict[str, Any]:
     # While all is withheld there is no total, not one of nothing.
     has_points = any(each.points is not None for each in questions)
     shows_all = all(each.shows_points for each in questions)
-    points = total(each.points for each in questions)
+    points = compute_total(each.points for each in questions)
     due_local = None
     if window.due_at is not None:
         due_local = window.due_at.astimezone(ZoneInfo(state.time_zone)).isoformat()
@@ -72,12 +80,12 @@ def _assignment(state: AssignmentState, *, at: datetime) -> dict[str, Any]:
         "phase": window.phase(at),
         "points": points if has_points else None,
         "max_points": sum((each.rubric.form.points for each in questions), ZERO),
-        "pending": total(_pending(each) for each in questions),
+        "pending": compute_total(_pending(each) for each in questions),
         "grade": form.grade_for(points) or None if has_points and shows_all else None,
     }
 
 
-def question_summary(state: QuestionState) -> m.QuestionSummary:
+def _to_question_summary(state: QuestionState) -> m.QuestionSummary:
     """A question in a list."""
     grade = state.grade
     return m.QuestionSummary(
@@ -101,7 +109,7 @@ def _pending(state: QuestionState) -> Decimal:
     return state.grade.pending if state.grade and state.shows_result else ZERO
 
 
-def question_read(shown: Shown, *, course: str, at: datetime) -> m.QuestionRead:
+def to_question_read(shown: OpenedQuestion, *, course: str, at: datetime) -> m.QuestionRead:
     """A question with the caller's own numbers."""
     state, rubric = shown.question, shown.question.rubric
     form, window = rubric.form, state.policy.window
@@ -113,8 +121,8 @@ def question_read(shown: Shown, *, course: str, at: datetime) -> m.QuestionRead:
         prompt=form.prompt,
         max_points=form.points,
         variant=shown.variant.id,
-        given=given_values(rubric.scope, shown.variant, form.given),
-        fields=[field_read(each) for each in rubric.question.fields],
+        given=build_given_values(rubric.scope, shown.variant, form.given),
+        fields=[_to_field_read(each) for each in rubric.question.fields],
         example=make_example(rubric.question.fields),
         criteria=[
             m.CriterionRead(id=each.id, title=each.title, points=each.points)
@@ -125,7 +133,7 @@ def question_read(shown: Shown, *, course: str, at: datetime) -> m.QuestionRead:
         hints_in_all=len(form.hints),
         practice=_practice(course, shown),
         feedback=state.policy.feedback,
-        standing=question_summary(state),
+        standing=_to_question_summary(state),
         changes=_changes(shown),
         due_at=window.due_at,
         closes_at=window.closes_at,
@@ -133,7 +141,7 @@ def question_read(shown: Shown, *, course: str, at: datetime) -> m.QuestionRead:
     )
 
 
-def _changes(shown: Shown) -> list[m.GradeChange]:
+def _changes(shown: OpenedQuestion) -> list[m.GradeChange]:
     changes = [
         m.GradeChange(at=each.at, kind="override", points=each.points, reason=each.reason)
         for each in shown.overrides
@@ -144,7 +152,7 @@ def _changes(shown: Shown) -> list[m.GradeChange]:
     return sorted(changes, key=lambda each: each.at)
 
 
-def _uses(shown: Shown) -> m.UsesRead | None:
+def _uses(shown: OpenedQuestion) -> m.UsesRead | None:
     earlier = shown.question.rubric.earlier
     if earlier is None:
         return None
@@ -153,7 +161,7 @@ def _uses(shown: Shown) -> m.UsesRead | None:
     return m.UsesRead(question=earlier.form.id, attempt=attempt)
 
 
-def _practice(course: str, shown: Shown) -> str | None:
+def _practice(course: str, shown: OpenedQuestion) -> str | None:
     rubric = shown.question.rubric
     if rubric.question.key_sets is None:
         return None
@@ -163,7 +171,7 @@ def _practice(course: str, shown: Shown) -> str | None:
     )
 
 
-def field_read(field: Field) -> m.FieldRead:
+def _to_field_read(field: Field) -> m.FieldRead:
     """A field of an answer."""
     return m.FieldRead(
         name=field.name,
@@ -194,14 +202,14 @@ def _kind(field: Field) -> str:
             assert_never(field)
 
 
-def token_read(line: TokenLine) -> m.TokenRead:
+def to_token_read(line: TokenLine) -> m.TokenRead:
     """A token, without what only its owner knows."""
     return m.TokenRead(**_token(line))
 
 
-def token_made(line: TokenLine, secret: str) -> m.TokenMade:
+def to_token_created(line: TokenLine, secret: str) -> m.TokenCreated:
     """A token, told this once."""
-    return m.TokenMade(**_token(line), token=secret)
+    return m.TokenCreated(**_token(line), token=secret)
 
 
 def _token(line: TokenLine) -> dict[str, Any]:
@@ -215,3 +223,139 @@ def _token(line: TokenLine) -> dict[str, Any]:
         "revoked_at": line.revoked_at,
         "used_at": line.used_at,
     }
+
+
+def to_gradebook_read(book: Gradebook) -> m.GradebookRead:
+    """A page of the gradebook."""
+    rubrics = book.published.assignment.rubrics
+    return m.GradebookRead(
+        course=book.published.line.run_id,
+        assignment=book.published.line.assignment,
+        questions={name: rubric.form.points for name, rubric in rubrics.items()},
+        possible=book.possible,
+        students=[_to_grade_row(book, row) for row in book.rows],
+    )
+
+
+def _to_grade_row(book: Gradebook, row: GradebookRow) -> m.GradebookRowRead:
+    """A student's line."""
+    return m.GradebookRowRead(
+        student=row.member.login,
+        name=row.member.name,
+        section=row.member.enrolment.section,
+        enrolment=row.member.enrolment.id,
+        questions={
+            name: m.GradeCell(**_cell(row.grades[name]))
+            for name in book.published.form.questions
+            if name in row.grades
+        },
+        total=row.points,
+        pending=row.pending,
+        grade=book.grade_of(row),
+    )
+
+
+def _cell(grade: GradeLine | CellLine | None) -> dict[str, Any]:
+    return {
+        "points": grade.points if grade else None,
+        "pending": grade.pending if grade else ZERO,
+        "attempts": grade.attempts if grade else 0,
+        "days_late": grade.late_days if grade else 0,
+        "is_overridden": bool(grade and grade.is_overridden),
+        "needs_person": bool(grade and grade.needs_person),
+        "counted_attempt": grade.counted_attempt_id if grade else None,
+    }
+
+
+def to_grade_read(
+    student: str,
+    question: str,
+    possible: Decimal,
+    grade: GradeLine | None,
+    overrides: list[OverrideLine],
+    scores: list[ExternalScoreLine],
+) -> m.GradeRead:
+    """A student's grade for one question, with what staff decided."""
+    history = [
+        m.GradeEvent(
+            at=each.at, kind="override", points=each.points, reason=each.reason, by=each.by
+        )
+        for each in overrides
+    ] + [
+        m.GradeEvent(
+            at=each.at, kind="external_score", points=each.points, reason=each.source, by=each.by
+        )
+        for each in scores
+    ]
+    return m.GradeRead(
+        **_cell(grade),
+        student=student,
+        question=question,
+        max_points=possible,
+        version=format_grade_version(grade),
+        changed_at=grade.changed_at if grade else None,
+        history=sorted(history, key=lambda each: each.at),
+    )
+
+
+def to_publication_read(line: PublicationLine, versions: dict[str, str]) -> m.PublicationRead:
+    """A publication."""
+    return m.PublicationRead(
+        id=line.id,
+        assignment=line.assignment,
+        number=line.number,
+        opens_at=line.opens_at,
+        due_at=line.due_at,
+        note=line.note,
+        by=line.by,
+        published_at=line.published_at,
+        versions=versions,
+    )
+
+
+def to_extension_read(
+    line: ExtensionLine, student: str, *, is_after_publication: bool = False
+) -> m.ExtensionRead:
+    """An extension."""
+    return m.ExtensionRead(
+        id=line.id,
+        student=student,
+        assignment=line.assignment,
+        due_at=line.due_at,
+        extra_attempts=line.extra_attempts,
+        reason=line.reason,
+        by=line.by,
+        at=line.at,
+        is_after_publication=is_after_publication,
+    )
+
+
+def to_review_task_read(waiting: ReviewTask) -> m.ReviewTaskRead:
+    """Something that a person decides."""
+    review = waiting.review
+    return m.ReviewTaskRead(
+        attempt=waiting.attempt.id,
+        question=waiting.attempt.question,
+        criterion=waiting.criterion,
+        title=waiting.title,
+        text=waiting.text,
+        max_points=waiting.possible,
+        items=[m.ReviewItem(text=each.text, points=each.points) for each in waiting.items],
+        note=waiting.note,
+        points=review.points if review else None,
+        chosen=list(review.items) if review else [],
+        comment=review.comment if review else "",
+        version=format_review_version(review),
+    )
+
+
+def to_audit_read(line: AuditLine) -> m.AuditRead:
+    """An entry of the audit chain."""
+    return m.AuditRead(
+        number=line.number,
+        at=line.at,
+        by=line.by,
+        action=line.action,
+        subject=line.subject,
+        details=line.details,
+    )

@@ -7,31 +7,26 @@ from pydantic import AwareDatetime, Field
 from starlette.concurrency import run_in_threadpool
 
 from grader.domain.roles import Scope
-from grader.errors import (
-    NotFound,
-    Refused,
-    ReusedKey,
-    RubricErrors,
-)
+from grader.errors import NotFound, RequestRefused, ReusedIdempotencyKey, RubricErrors
 from grader.grading.publishing.publish import check_examples, publish
-from grader.rubric.catalog import Assignment as CompiledAssignment
+from grader.rubric.catalog import CompiledAssignment as CompiledAssignment
 from grader.rubric.catalog import read_assignment
 from grader.store.database import Session
 from grader.store.queries.publications import find_in_force, list_publications, list_versions
-from grader.web.api import staff_models as m
-from grader.web.api import staff_presenters as views
-from grader.web.api.courses import Assignment
+from grader.web.api import models as m
+from grader.web.api import presenters as views
+from grader.web.api.courses import AssignmentId
 from grader.web.api.idempotency import (
-    IN_COURSE,
-    KeyHeader,
+    COURSE_ERRORS,
+    IdempotencyKeyHeader,
     RequestDigest,
-    carry_out_once,
-    request_key,
-    respond,
+    create_once,
+    make_request_key,
+    to_response,
 )
-from grader.web.auth import Overseer, Publisher, allows
-from grader.web.errors.openapi import responses
-from grader.web.http.body import Body, StrictRoute
+from grader.web.auth import GradesReader, Publisher, describe_access
+from grader.web.errors.openapi import build_error_responses
+from grader.web.http.body import RequestBody, StrictRoute
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Publishing"])
@@ -39,7 +34,7 @@ router = APIRouter(route_class=StrictRoute, tags=["Publishing"])
 _ASSIGNMENT = "/courses/{course}/assignments/{assignment}"
 
 
-class PublicationSent(Body):
+class PublicationCreate(RequestBody):
     """The files of an assignment, as their authors wrote them."""
 
     form: str = Field(
@@ -68,17 +63,20 @@ class PublicationSent(Body):
     summary="Publish rubrics and dates",
     status_code=201,
     response_model=m.PublicationRead,
-    responses={**IN_COURSE, **responses(Refused, ReusedKey, RubricErrors, 422)},
-    openapi_extra=allows(Scope.PUBLISH, "instructors"),
+    responses={
+        **COURSE_ERRORS,
+        **build_error_responses(RequestRefused, ReusedIdempotencyKey, RubricErrors, 422),
+    },
+    openapi_extra=describe_access(Scope.PUBLISH, "instructors"),
 )
 async def create_publication(
-    assignment: Assignment,
-    body: PublicationSent,
+    assignment: AssignmentId,
+    body: PublicationCreate,
     place: Publisher,
     service: ServiceDep,
     at: ReceivedAt,
     digest: RequestDigest,
-    key: KeyHeader = None,
+    key: IdempotencyKeyHeader = None,
 ) -> Response:
     """Put an assignment's rubrics and dates in force; attempts keep their verdicts."""
 
@@ -105,21 +103,21 @@ async def create_publication(
             by=place.caller.id,
         )
         versions = list_versions(session, publication_ids=[line.id])
-        return views.publication_read(line, versions.get(line.id, {})).model_dump_json()
+        return views.to_publication_read(line, versions.get(line.id, {})).model_dump_json()
 
-    request = request_key(place.caller.id, key, digest)
-    answered = await carry_out_once(service, request, at=at, do=do)
-    return respond(answered)
+    request = make_request_key(place.caller.id, key, digest)
+    answered = await create_once(service, request, at=at, do=do)
+    return to_response(answered)
 
 
 @router.get(
     _ASSIGNMENT + "/publications",
     summary="What was published",
-    responses=IN_COURSE,
-    openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
+    responses=COURSE_ERRORS,
+    openapi_extra=describe_access(Scope.GRADES_READ, "assistants and instructors"),
 )
 def get_publications(
-    assignment: Assignment, place: Overseer, service: ServiceDep
+    assignment: AssignmentId, place: GradesReader, service: ServiceDep
 ) -> list[m.PublicationRead]:
     """What was put in force, the newest first."""
     with service.database.read() as session:
@@ -127,4 +125,4 @@ def get_publications(
         if not lines:
             raise NotFound
         versions = list_versions(session, publication_ids=[each.id for each in lines])
-    return [views.publication_read(each, versions.get(each.id, {})) for each in lines]
+    return [views.to_publication_read(each, versions.get(each.id, {})) for each in lines]

@@ -9,32 +9,28 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from grader.domain.roles import Scope
-from grader.errors import (
-    Outdated,
-    Refused,
-    ReusedKey,
-)
-from grader.grading.reviews.review import list_waiting, review, review_version
+from grader.errors import OutdatedVersion, RequestRefused, ReusedIdempotencyKey
+from grader.grading.reviews.review import format_review_version, list_review_tasks, review_criterion
 from grader.store.database import Session
-from grader.web.api import staff_models as m
-from grader.web.api import staff_presenters as views
+from grader.web.api import models as m
+from grader.web.api import presenters as views
 from grader.web.api.attempts import AttemptId
-from grader.web.api.courses import Assignment
+from grader.web.api.courses import AssignmentId
 from grader.web.api.idempotency import (
-    IN_COURSE,
-    KeyHeader,
-    MatchHeader,
+    COURSE_ERRORS,
+    IdempotencyKeyHeader,
+    IfMatchHeader,
     RequestDigest,
-    carry_out_once,
-    etag,
+    create_once,
+    format_etag,
+    make_request_key,
     parse_version,
-    request_key,
-    respond,
+    to_response,
 )
-from grader.web.auth import Overseer, Reviewer, allows
-from grader.web.errors.openapi import responses
-from grader.web.http.body import Body, StrictRoute
-from grader.web.pagination import Cursor, Limit, decode_cursor, encode_cursor, link_next
+from grader.web.auth import GradesReader, Reviewer, describe_access
+from grader.web.errors.openapi import build_error_responses
+from grader.web.http.body import RequestBody, StrictRoute
+from grader.web.pagination import Cursor, Limit, add_next_link, decode_cursor, encode_cursor
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Reviews"])
@@ -45,24 +41,24 @@ _ASSIGNMENT = "/courses/{course}/assignments/{assignment}"
 @router.get(
     _ASSIGNMENT + "/reviews",
     summary="What waits for a person",
-    responses=IN_COURSE,
-    openapi_extra=allows(Scope.GRADES_READ, "assistants and instructors"),
+    responses=COURSE_ERRORS,
+    openapi_extra=describe_access(Scope.GRADES_READ, "assistants and instructors"),
 )
 def get_reviews(
     request: Request,
     response: Response,
-    assignment: Assignment,
-    place: Overseer,
+    assignment: AssignmentId,
+    place: GradesReader,
     service: ServiceDep,
     question: Annotated[str | None, Query(max_length=64, description="Only this one.")] = None,
     done: Annotated[bool, Query(description="What was reviewed, not what waits.")] = False,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> list[m.WaitingRead]:
+) -> list[m.ReviewTaskRead]:
     """What waits for a person, question by question, in an order that favours nobody."""
     after = decode_cursor(cursor, str, str)
     with service.database.read() as session:
-        waiting = list_waiting(
+        waiting = list_review_tasks(
             session, service.desk, place, assignment=assignment, question=question
         )
     wanted = [each for each in waiting if (each.review is not None) == done]
@@ -73,11 +69,11 @@ def get_reviews(
         wanted = [each for each in wanted if (each.attempt.id, each.criterion) not in seen]
     page = wanted[:limit]
     if len(wanted) > limit:
-        link_next(request, response, encode_cursor(page[-1].attempt.id, page[-1].criterion))
-    return [views.waiting_read(each) for each in page]
+        add_next_link(request, response, encode_cursor(page[-1].attempt.id, page[-1].criterion))
+    return [views.to_review_task_read(each) for each in page]
 
 
-class ReviewSent(Body):
+class ReviewCreate(RequestBody):
     """A review: the rubric's items that hold, or points."""
 
     criterion: str = Field(min_length=1, max_length=64, examples=["explanation"])
@@ -92,25 +88,28 @@ class ReviewSent(Body):
     "/courses/{course}/attempts/{attempt_id}/reviews",
     summary="Review a written part",
     status_code=201,
-    response_model=m.ReviewDone,
-    responses={**IN_COURSE, **responses(Refused, ReusedKey, Outdated, 422)},
-    openapi_extra=allows(Scope.GRADES_WRITE, "assistants and instructors"),
+    response_model=m.ReviewRead,
+    responses={
+        **COURSE_ERRORS,
+        **build_error_responses(RequestRefused, ReusedIdempotencyKey, OutdatedVersion, 422),
+    },
+    openapi_extra=describe_access(Scope.GRADES_WRITE, "assistants and instructors"),
 )
 async def create_review(
     attempt_id: AttemptId,
-    body: ReviewSent,
+    body: ReviewCreate,
     place: Reviewer,
     service: ServiceDep,
     at: ReceivedAt,
     digest: RequestDigest,
-    key: KeyHeader = None,
-    version: MatchHeader = None,
+    key: IdempotencyKeyHeader = None,
+    version: IfMatchHeader = None,
 ) -> Response:
     """Review a written part of an attempt, or what the engine could not decide."""
     expected = None if version is None else parse_version(version)
 
     def do(session: Session) -> str:
-        line, grade = review(
+        line, grade = review_criterion(
             session,
             service.desk,
             place,
@@ -122,15 +121,15 @@ async def create_review(
             version=expected,
             at=at,
         )
-        return m.ReviewDone(
+        return m.ReviewRead(
             attempt=line.attempt_id,
             criterion=line.criterion,
             points=line.points,
-            version=review_version(line),
+            version=format_review_version(line),
             grade=grade.points,
         ).model_dump_json()
 
-    request = request_key(place.caller.id, key, digest)
-    answered = await carry_out_once(service, request, at=at, do=do)
-    done = m.ReviewDone.model_validate_json(answered.body)
-    return respond(answered, {"ETag": etag(done.version)})
+    request = make_request_key(place.caller.id, key, digest)
+    answered = await create_once(service, request, at=at, do=do)
+    done = m.ReviewRead.model_validate_json(answered.body)
+    return to_response(answered, {"ETag": format_etag(done.version)})

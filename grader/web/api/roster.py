@@ -9,40 +9,37 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
 from grader.accounts.links import make_link_for
-from grader.accounts.roster_plans import Kind, RosterPlan, plan_roster
-from grader.accounts.rosters import apply_roster, leave, read_roster
-from grader.accounts.sign_in import LINK_LASTS
+from grader.accounts.roster_plans import RosterChangeKind, RosterPlan, plan_roster
+from grader.accounts.rosters import apply_roster, end_enrolment, read_roster
+from grader.accounts.sign_in import LINK_LIFETIME
 from grader.domain.roles import Role, Scope
-from grader.errors import (
-    Refused,
-    ReusedKey,
-)
-from grader.feedback.parts import Part
+from grader.errors import RequestRefused, ReusedIdempotencyKey
+from grader.feedback.base import ReportModel
 from grader.store.database import Session
-from grader.store.queries.courses import Member, get_member, list_members
+from grader.store.queries.courses import MemberLine, get_member, list_members
 from grader.web.api.idempotency import (
-    IN_COURSE,
-    KeyHeader,
+    COURSE_ERRORS,
+    IdempotencyKeyHeader,
     RequestDigest,
-    carry_out_once,
-    request_key,
-    respond,
+    create_once,
+    make_request_key,
+    to_response,
 )
-from grader.web.auth import Registrar, allows
-from grader.web.errors.openapi import responses
-from grader.web.http.body import Body, StrictRoute
-from grader.web.pagination import Cursor, Limit, decode_cursor, encode_cursor, link_next
+from grader.web.auth import RosterManager, describe_access
+from grader.web.errors.openapi import build_error_responses
+from grader.web.http.body import RequestBody, StrictRoute
+from grader.web.pagination import Cursor, Limit, add_next_link, decode_cursor, encode_cursor
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Roster"])
 
 MOST_CHARACTERS = 900_000
 #: So many students may leave by a complete roster without a word.
-_FEW = 5
-_Login = Annotated[str, Path(min_length=1, max_length=200, examples=["ada"])]
+_MOST_UNCONFIRMED_LEAVING = 5
+_StudentLogin = Annotated[str, Path(min_length=1, max_length=200, examples=["ada"])]
 
 
-class MemberRead(Part):
+class MemberRead(ReportModel):
     """Somebody who takes part."""
 
     enrolment: str
@@ -53,7 +50,7 @@ class MemberRead(Part):
     section: str
 
 
-def _member_read(member: Member) -> MemberRead:
+def _to_member_read(member: MemberLine) -> MemberRead:
     return MemberRead(
         enrolment=member.enrolment.id,
         login=member.login,
@@ -67,13 +64,13 @@ def _member_read(member: Member) -> MemberRead:
 @router.get(
     "/courses/{course}/people",
     summary="Who takes part",
-    responses=IN_COURSE,
-    openapi_extra=allows(Scope.ROSTER, "instructors"),
+    responses=COURSE_ERRORS,
+    openapi_extra=describe_access(Scope.ROSTER, "instructors"),
 )
 def get_people(
     request: Request,
     response: Response,
-    place: Registrar,
+    place: RosterManager,
     service: ServiceDep,
     role: Annotated[Role | None, Query(description="Only these.")] = None,
     limit: Limit = 100,
@@ -91,11 +88,11 @@ def get_people(
         )
     if len(members) > limit:
         last = members[limit - 1]
-        link_next(request, response, encode_cursor(last.login))
-    return [_member_read(each) for each in members[:limit]]
+        add_next_link(request, response, encode_cursor(last.login))
+    return [_to_member_read(each) for each in members[:limit]]
 
 
-class RosterSent(Body):
+class RosterImport(RequestBody):
     """A roster as CSV text."""
 
     csv: str = Field(
@@ -112,7 +109,7 @@ class RosterSent(Body):
     )
 
 
-class ChangeRead(Part):
+class RosterChangeRead(ReportModel):
     """What happens to one person."""
 
     kind: str = Field(examples=["new"])
@@ -124,18 +121,18 @@ class ChangeRead(Part):
     kept: tuple[str, ...] = Field(description="What the roster says otherwise and what stays.")
 
 
-class PlanRead(Part):
+class RosterPlanRead(ReportModel):
     """What a roster changes; people for whom everything stays are only counted."""
 
     counts: dict[str, int]
-    changes: list[ChangeRead]
+    changes: list[RosterChangeRead]
 
 
-def _plan_read(plan: RosterPlan) -> PlanRead:
-    return PlanRead(
+def _to_plan_read(plan: RosterPlan) -> RosterPlanRead:
+    return RosterPlanRead(
         counts={kind.value: count for kind, count in plan.counts.items()},
         changes=[
-            ChangeRead(
+            RosterChangeRead(
                 kind=each.kind.value,
                 login=each.login,
                 name=each.name,
@@ -153,52 +150,52 @@ def _plan_read(plan: RosterPlan) -> PlanRead:
 @router.post(
     "/courses/{course}/roster/preview",
     summary="Preview a roster",
-    responses=IN_COURSE,
-    openapi_extra=allows(Scope.ROSTER, "instructors"),
+    responses=COURSE_ERRORS,
+    openapi_extra=describe_access(Scope.ROSTER, "instructors"),
 )
-def preview_roster(body: RosterSent, place: Registrar, service: ServiceDep) -> PlanRead:
+def preview_roster(body: RosterImport, place: RosterManager, service: ServiceDep) -> RosterPlanRead:
     """What a roster would change; nothing is changed."""
     roster = read_roster(body.csv)
     with service.database.read() as session:
-        return _plan_read(plan_roster(session, place, roster, is_complete=body.is_complete))
+        return _to_plan_read(plan_roster(session, place, roster, is_complete=body.is_complete))
 
 
 @router.post(
     "/courses/{course}/roster",
     summary="Import a roster",
     status_code=201,
-    response_model=PlanRead,
-    responses={**IN_COURSE, **responses(Refused, ReusedKey, 422)},
-    openapi_extra=allows(Scope.ROSTER, "instructors"),
+    response_model=RosterPlanRead,
+    responses={**COURSE_ERRORS, **build_error_responses(RequestRefused, ReusedIdempotencyKey, 422)},
+    openapi_extra=describe_access(Scope.ROSTER, "instructors"),
 )
 async def import_roster(
-    body: RosterSent,
-    place: Registrar,
+    body: RosterImport,
+    place: RosterManager,
     service: ServiceDep,
     at: ReceivedAt,
     digest: RequestDigest,
-    key: KeyHeader = None,
+    key: IdempotencyKeyHeader = None,
 ) -> Response:
     """Import a roster: accounts are made, people enrolled, roles and sections changed."""
     roster = read_roster(body.csv)
 
     def do(session: Session) -> str:
         plan = plan_roster(session, place, roster, is_complete=body.is_complete)
-        _refuse_exodus(plan, expected=body.leaving)
+        _refuse_mass_removal(plan, expected=body.leaving)
         apply_roster(session, place, plan, at=at, by=place.caller.id)
-        return _plan_read(plan).model_dump_json()
+        return _to_plan_read(plan).model_dump_json()
 
-    request = request_key(place.caller.id, key, digest)
-    answered = await carry_out_once(service, request, at=at, do=do)
-    return respond(answered)
+    request = make_request_key(place.caller.id, key, digest)
+    answered = await create_once(service, request, at=at, do=do)
+    return to_response(answered)
 
 
-def _refuse_exodus(plan: RosterPlan, *, expected: int | None) -> None:
+def _refuse_mass_removal(plan: RosterPlan, *, expected: int | None) -> None:
     """Refuse to send many away unless it is said how many: a roster may have been cut off."""
-    leaving = len(plan.of(Kind.LEAVING))
-    if leaving == expected or (expected is None and leaving <= _FEW):
+    leaving = len(plan.of(RosterChangeKind.LEAVING))
+    if leaving == expected or (expected is None and leaving <= _MOST_UNCONFIRMED_LEAVING):
         return
-    raise Refused(
+    raise RequestRefused(
         f"{leaving} students would leave. If that is meant, send the same with "
         f'"leaving": {leaving}.',
         code="roster.leaving",
@@ -209,22 +206,22 @@ def _refuse_exodus(plan: RosterPlan, *, expected: int | None) -> None:
     "/courses/{course}/people/{login}",
     summary="Send somebody away",
     status_code=204,
-    responses={**IN_COURSE, **responses(Refused)},
-    openapi_extra=allows(Scope.ROSTER, "instructors"),
+    responses={**COURSE_ERRORS, **build_error_responses(RequestRefused)},
+    openapi_extra=describe_access(Scope.ROSTER, "instructors"),
 )
 async def remove_member(
-    login: _Login, place: Registrar, service: ServiceDep, at: ReceivedAt
+    login: _StudentLogin, place: RosterManager, service: ServiceDep, at: ReceivedAt
 ) -> None:
     """Note that somebody takes part no longer; nothing is deleted."""
 
     def do(session: Session) -> None:
         member = get_member(session, run_id=place.run.id, login=login)
-        leave(session, place, member, at=at, by=place.caller.id)
+        end_enrolment(session, place, member, at=at, by=place.caller.id)
 
     await service.writer.run(do)
 
 
-class LinkMade(Part):
+class SignInLinkRead(ReportModel):
     """A link that signs in once."""
 
     login: str
@@ -236,21 +233,21 @@ class LinkMade(Part):
     "/courses/{course}/people/{login}/sign-in-links",
     summary="Make a sign-in link",
     status_code=201,
-    responses={**IN_COURSE, **responses(Refused)},
-    openapi_extra=allows(Scope.ROSTER, "instructors"),
+    responses={**COURSE_ERRORS, **build_error_responses(RequestRefused)},
+    openapi_extra=describe_access(Scope.ROSTER, "instructors"),
 )
 async def create_link(
-    login: _Login, place: Registrar, service: ServiceDep, at: ReceivedAt
-) -> LinkMade:
+    login: _StudentLogin, place: RosterManager, service: ServiceDep, at: ReceivedAt
+) -> SignInLinkRead:
     """Make a link with which a student or assistant signs in once, to be sent by mail."""
 
-    def do(session: Session) -> LinkMade:
+    def do(session: Session) -> SignInLinkRead:
         member = get_member(session, run_id=place.run.id, login=login)
         code = make_link_for(session, place, member, at=at)
-        return LinkMade(
+        return SignInLinkRead(
             login=member.login,
             url=f"{service.base_url}/sign-in/{code}",
-            expires_at=at + LINK_LASTS,
+            expires_at=at + LINK_LIFETIME,
         )
 
     return await service.writer.run(do)

@@ -8,44 +8,44 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import recognise_session
+from grader.accounts.callers import check_session
 from grader.accounts.sign_in import (
-    LONGEST_PASSWORD,
-    SignedIn,
+    MAX_PASSWORD_LENGTH,
+    NewSession,
     check_password,
-    csrf_token,
+    make_csrf_token,
     open_session,
     sign_in_by_link,
     sign_out,
 )
 from grader.errors import NotSignedIn, TooManyRequests
-from grader.feedback.parts import Part
+from grader.feedback.base import ReportModel
 from grader.grading.signing import SigningKey
-from grader.store.queries.signing_keys import list_signing_keys
+from grader.store.queries.audit import list_signing_keys
 from grader.web.api.models import KeyRead
 from grader.web.auth import (
-    allows,
-    cookie_name,
+    describe_access,
+    find_session_secret,
+    get_cookie_name,
     refuse_foreign_origin,
     refuse_forged,
-    session_secret,
 )
-from grader.web.errors.openapi import responses
-from grader.web.http.body import Body, StrictRoute
+from grader.web.errors.openapi import build_error_responses
+from grader.web.http.body import RequestBody, StrictRoute
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Signing in"])
 
 
-class SignIn(Body):
+class SessionCreate(RequestBody):
     """A one-time code from a link, or a login with its password."""
 
     code: str | None = Field(default=None, max_length=200, examples=["8pTzq"])
     login: str | None = Field(default=None, max_length=200)
-    password: str | None = Field(default=None, max_length=LONGEST_PASSWORD)
+    password: str | None = Field(default=None, max_length=MAX_PASSWORD_LENGTH)
 
 
-class SessionRead(Part):
+class SessionRead(ReportModel):
     """A browser's session; changes send the CSRF token in X-CSRF-Token."""
 
     login: str
@@ -58,40 +58,44 @@ class SessionRead(Part):
     "/session",
     summary="Sign in",
     status_code=201,
-    responses=responses(NotSignedIn, TooManyRequests, 403, 422, 503),
-    openapi_extra=allows(None, "anybody"),
+    responses=build_error_responses(NotSignedIn, TooManyRequests, 403, 422, 503),
+    openapi_extra=describe_access(None, "anybody"),
 )
 async def create_session(
-    request: Request, response: Response, body: SignIn, service: ServiceDep, at: ReceivedAt
+    request: Request, response: Response, body: SessionCreate, service: ServiceDep, at: ReceivedAt
 ) -> SessionRead:
     """Sign a browser in, by a one-time code or by a password."""
     refuse_foreign_origin(request)
-    spend_sign_in(request, service)
+    check_sign_in_rate(request, service)
     if body.code is not None:
-        signed_in = await by_link(service, body.code, at=at)
+        signed_in = await sign_in_with_code(service, body.code, at=at)
     else:
-        signed_in = await by_password(service, body.login or "", body.password or "", at=at)
+        signed_in = await sign_in_with_password(
+            service, body.login or "", body.password or "", at=at
+        )
     set_cookie(response, service, signed_in)
     return SessionRead(
         login=signed_in.person.login,
         name=signed_in.person.name,
-        csrf_token=csrf_token(signed_in.secret),
+        csrf_token=make_csrf_token(signed_in.secret),
         expires_at=signed_in.expires_at,
     )
 
 
-def spend_sign_in(request: Request, service: Service) -> None:
+def check_sign_in_rate(request: Request, service: Service) -> None:
     """Let an address try only so often, so that nobody can guess passwords."""
     address = request.client.host if request.client else "unknown"
     service.budgets.spend("sign_in", address)
 
 
-async def by_link(service: Service, code: str, *, at: datetime) -> SignedIn:
+async def sign_in_with_code(service: Service, code: str, *, at: datetime) -> NewSession:
     """Sign in by a one-time code."""
     return await service.writer.run(lambda session: sign_in_by_link(session, code, at=at))
 
 
-async def by_password(service: Service, login: str, password: str, *, at: datetime) -> SignedIn:
+async def sign_in_with_password(
+    service: Service, login: str, password: str, *, at: datetime
+) -> NewSession:
     """Sign in by a password, which takes a while to check."""
 
     def check() -> str:
@@ -104,10 +108,10 @@ async def by_password(service: Service, login: str, password: str, *, at: dateti
     )
 
 
-def set_cookie(response: Response, service: Service, signed_in: SignedIn) -> None:
+def set_cookie(response: Response, service: Service, signed_in: NewSession) -> None:
     """Let the browser hold the session; no script and no other site can use it."""
     response.set_cookie(
-        cookie_name(service),
+        get_cookie_name(service),
         signed_in.secret,
         expires=signed_in.expires_at,
         path="/",
@@ -120,44 +124,44 @@ def set_cookie(response: Response, service: Service, signed_in: SignedIn) -> Non
 @router.get(
     "/session",
     summary="Who is signed in",
-    responses=responses(NotSignedIn, 503),
-    openapi_extra=allows(None, "anybody signed in by a browser"),
+    responses=build_error_responses(NotSignedIn, 503),
+    openapi_extra=describe_access(None, "anybody signed in by a browser"),
 )
 def get_session(request: Request, service: ServiceDep, at: ReceivedAt) -> SessionRead:
     """Who is signed in by this browser, with the token that changes must carry."""
-    secret = session_secret(request)
+    secret = find_session_secret(request)
     if secret is None:
         raise NotSignedIn
     with service.database.read() as session:
-        caller = recognise_session(session, secret, at=at)
+        caller = check_session(session, secret, at=at)
     person = caller.need_person()
-    return SessionRead(login=person.login, name=person.name, csrf_token=csrf_token(secret))
+    return SessionRead(login=person.login, name=person.name, csrf_token=make_csrf_token(secret))
 
 
 @router.delete(
     "/session",
     summary="Sign out",
     status_code=204,
-    responses=responses(NotSignedIn, 403, 503),
-    openapi_extra=allows(None, "anybody signed in by a browser"),
+    responses=build_error_responses(NotSignedIn, 403, 503),
+    openapi_extra=describe_access(None, "anybody signed in by a browser"),
 )
 async def delete_session(
     request: Request, response: Response, service: ServiceDep, at: ReceivedAt
 ) -> None:
     """Sign this browser out."""
-    secret = session_secret(request)
+    secret = find_session_secret(request)
     if secret is None:
         raise NotSignedIn
     refuse_forged(request, secret, request.headers.get("X-CSRF-Token", ""))
     await service.writer.run(lambda session: sign_out(session, secret, at=at))
-    response.delete_cookie(cookie_name(service), path="/")
+    response.delete_cookie(get_cookie_name(service), path="/")
 
 
 @router.get(
     "/keys",
     summary="Public keys of receipts",
-    responses=responses(503),
-    openapi_extra=allows(None, "anybody"),
+    responses=build_error_responses(503),
+    openapi_extra=describe_access(None, "anybody"),
 )
 def get_keys(service: ServiceDep) -> list[KeyRead]:
     """The public keys with which receipts are signed, the newest first."""

@@ -21,13 +21,13 @@ from grader.errors import (
     NotSignedIn,
     TooManyRequests,
 )
-from grader.store.queries.tokens import list_tokens
+from grader.store.queries.credentials import list_tokens
 from grader.web.api import models as m
 from grader.web.api import presenters
-from grader.web.api.idempotency import IN_COURSE
-from grader.web.auth import TokenMaker, allows, caller_with
-from grader.web.errors.openapi import responses
-from grader.web.http.body import Body, StrictRoute
+from grader.web.api.idempotency import COURSE_ERRORS
+from grader.web.auth import TokenManager, describe_access, make_caller_dependency
+from grader.web.errors.openapi import build_error_responses
+from grader.web.http.body import RequestBody, StrictRoute
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Tokens"])
@@ -37,7 +37,7 @@ TokenId = Annotated[
 ]
 
 
-class TokenSent(Body):
+class TokenCreate(RequestBody):
     """A new token."""
 
     label: str = Field(min_length=1, max_length=200, examples=["gradebook sync"])
@@ -49,43 +49,43 @@ class TokenSent(Body):
     "/courses/{course}/tokens",
     summary="Make a token for a service",
     status_code=201,
-    responses=IN_COURSE,
-    openapi_extra=allows(Scope.TOKENS, "instructors"),
+    responses=COURSE_ERRORS,
+    openapi_extra=describe_access(Scope.TOKENS, "instructors"),
 )
 async def create_service_token(
-    body: TokenSent, place: TokenMaker, service: ServiceDep, at: ReceivedAt
-) -> m.TokenMade:
+    body: TokenCreate, place: TokenManager, service: ServiceDep, at: ReceivedAt
+) -> m.TokenCreated:
     """Make a token for a service of this course; it is told this once."""
     token = await service.writer.run(
         lambda session: make_service_token(
             session, place, label=body.label, scopes=body.scopes, days=body.days, at=at
         )
     )
-    return presenters.token_made(token.line, token.secret)
+    return presenters.to_token_created(token.line, token.secret)
 
 
 @router.get(
     "/courses/{course}/tokens",
     summary="Tokens of services",
-    responses=IN_COURSE,
-    openapi_extra=allows(Scope.TOKENS, "instructors"),
+    responses=COURSE_ERRORS,
+    openapi_extra=describe_access(Scope.TOKENS, "instructors"),
 )
-def get_service_tokens(place: TokenMaker, service: ServiceDep) -> list[m.TokenRead]:
+def get_service_tokens(place: TokenManager, service: ServiceDep) -> list[m.TokenRead]:
     """The tokens of services of this course."""
     with service.database.read() as session:
         lines = list_tokens(session, run_id=place.run.id)
-    return [presenters.token_read(line) for line in lines]
+    return [presenters.to_token_read(line) for line in lines]
 
 
 @router.delete(
     "/courses/{course}/tokens/{token_id}",
     summary="Revoke a service's token",
     status_code=204,
-    responses=IN_COURSE,
-    openapi_extra=allows(Scope.TOKENS, "instructors"),
+    responses=COURSE_ERRORS,
+    openapi_extra=describe_access(Scope.TOKENS, "instructors"),
 )
 async def delete_service_token(
-    token_id: TokenId, place: TokenMaker, service: ServiceDep, at: ReceivedAt
+    token_id: TokenId, place: TokenManager, service: ServiceDep, at: ReceivedAt
 ) -> None:
     """Revoke a token; from now on it is refused."""
     await service.writer.run(
@@ -93,47 +93,51 @@ async def delete_service_token(
     )
 
 
-_Owner = Annotated[Caller, Depends(caller_with(Scope.TOKENS))]
+_Owner = Annotated[Caller, Depends(make_caller_dependency(Scope.TOKENS))]
 
 
 @router.post(
     "/tokens",
     summary="Make a token for myself",
     status_code=201,
-    responses=responses(NotSignedIn, MissingScope, MissingRole, TooManyRequests, 422, 503),
-    openapi_extra=allows(Scope.TOKENS, "any person"),
+    responses=build_error_responses(
+        NotSignedIn, MissingScope, MissingRole, TooManyRequests, 422, 503
+    ),
+    openapi_extra=describe_access(Scope.TOKENS, "any person"),
 )
 async def create_token(
-    body: TokenSent, caller: _Owner, service: ServiceDep, at: ReceivedAt
-) -> m.TokenMade:
+    body: TokenCreate, caller: _Owner, service: ServiceDep, at: ReceivedAt
+) -> m.TokenCreated:
     """Make a token for oneself; it is told this once and gives no more than one has."""
     token = await service.writer.run(
         lambda session: make_own_token(
             session, caller, label=body.label, scopes=body.scopes, days=body.days, at=at
         )
     )
-    return presenters.token_made(token.line, token.secret)
+    return presenters.to_token_created(token.line, token.secret)
 
 
 @router.get(
     "/tokens",
     summary="My tokens",
-    responses=responses(NotSignedIn, MissingScope, MissingRole, TooManyRequests, 503),
-    openapi_extra=allows(Scope.TOKENS, "any person"),
+    responses=build_error_responses(NotSignedIn, MissingScope, MissingRole, TooManyRequests, 503),
+    openapi_extra=describe_access(Scope.TOKENS, "any person"),
 )
 def get_tokens(caller: _Owner, service: ServiceDep) -> list[m.TokenRead]:
     """One's own tokens."""
     person = caller.need_person()
     with service.database.read() as session:
-        return [presenters.token_read(line) for line in list_tokens(session, person_id=person.id)]
+        return [
+            presenters.to_token_read(line) for line in list_tokens(session, person_id=person.id)
+        ]
 
 
 @router.delete(
     "/tokens/{token_id}",
     summary="Revoke a token of mine",
     status_code=204,
-    responses=IN_COURSE,
-    openapi_extra=allows(Scope.TOKENS, "any person"),
+    responses=COURSE_ERRORS,
+    openapi_extra=describe_access(Scope.TOKENS, "any person"),
 )
 async def delete_token(
     token_id: TokenId, caller: _Owner, service: ServiceDep, at: ReceivedAt

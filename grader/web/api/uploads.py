@@ -9,14 +9,14 @@ from pydantic import Field
 
 from grader.accounts.callers import Caller
 from grader.domain.roles import Scope
-from grader.errors import Refused
-from grader.feedback.parts import Part
-from grader.grading.submissions.uploads import MOST_BYTES, Uploaded, get_upload, upload
+from grader.errors import RequestRefused
+from grader.feedback.base import ReportModel
+from grader.grading.submissions.uploads import MAX_BYTES, UploadedFile, get_upload, upload
 from grader.store.database import Session
-from grader.store.queries.uploads import UploadLine
-from grader.web.api.idempotency import IN_COURSE
-from grader.web.auth import Sender, allows, caller_with
-from grader.web.errors.openapi import responses
+from grader.store.queries.submissions import UploadLine
+from grader.web.api.idempotency import COURSE_ERRORS
+from grader.web.auth import Submitter, describe_access, make_caller_dependency
+from grader.web.errors.openapi import build_error_responses
 from grader.web.http.body import StrictRoute, read_body
 from grader.web.service import ReceivedAt, ServiceDep
 
@@ -29,7 +29,7 @@ PDF = "application/pdf"
 _BINARY = {PDF: {"schema": {"type": "string", "format": "binary"}}}
 
 
-class UploadRead(Part):
+class UploadRead(ReportModel):
     """A PDF that was uploaded; answers refer to it by its digest."""
 
     id: str = Field(examples=["upl_01m7hf69p8faa3attd7ssr05mg"])
@@ -42,21 +42,21 @@ class UploadRead(Part):
     "/courses/{course}/uploads",
     summary="Upload a PDF",
     status_code=201,
-    responses={**IN_COURSE, **responses(Refused, 413, 415, 422)},
+    responses={**COURSE_ERRORS, **build_error_responses(RequestRefused, 413, 415, 422)},
     openapi_extra={
-        **allows(Scope.SUBMIT, "participants"),
+        **describe_access(Scope.SUBMIT, "participants"),
         "requestBody": {"required": True, "content": _BINARY},
     },
 )
 async def create_upload(
     request: Request,
-    place: Sender,
+    place: Submitter,
     service: ServiceDep,
     at: ReceivedAt,
     name: Annotated[str, Query(max_length=200, description="What it is called.")] = "written.pdf",
 ) -> UploadRead:
     """Upload a PDF of at most 10 MB. A written answer has a link to it, `[name](digest)`."""
-    content = await read_body(request, types=(PDF,), most_bytes=MOST_BYTES)
+    content = await read_body(request, types=(PDF,), most_bytes=MAX_BYTES)
 
     def keep(session: Session) -> UploadLine:
         return upload(session, place, name=name, content=content, at=at)
@@ -69,12 +69,12 @@ async def create_upload(
     "/uploads/{upload_id}",
     summary="An uploaded PDF",
     response_class=Response,
-    responses={**IN_COURSE, 200: {"description": "The PDF.", "content": _BINARY}},
-    openapi_extra=allows(Scope.READ, "whose it is; assistants and instructors"),
+    responses={**COURSE_ERRORS, 200: {"description": "The PDF.", "content": _BINARY}},
+    openapi_extra=describe_access(Scope.READ, "whose it is; assistants and instructors"),
 )
 def get_uploaded(
     upload_id: UploadId,
-    caller: Annotated[Caller, Depends(caller_with(None))],
+    caller: Annotated[Caller, Depends(make_caller_dependency(None))],
     service: ServiceDep,
 ) -> Response:
     """A PDF as it was uploaded."""
@@ -82,7 +82,7 @@ def get_uploaded(
         return download(get_upload(session, caller, upload_id=upload_id))
 
 
-def download(found: Uploaded) -> Response:
+def download(found: UploadedFile) -> Response:
     """A PDF, to be kept and not shown: nothing in it runs as a page of ours."""
     return Response(
         found.content,

@@ -274,7 +274,7 @@ GROUPS: Mapping[str, Mapping[str, Meaning]] = {
 }
 
 #: The codes with which a request is refused that is well said (409).
-REFUSALS = frozenset(_REFUSED)
+CONFLICT_CODES = frozenset(_REFUSED)
 
 MEANINGS: Mapping[str, Meaning] = {
     code: meaning for group in GROUPS.values() for code, meaning in group.items()

@@ -15,20 +15,20 @@ def _clean(text: object) -> object:
     return text.encode("utf-8", "replace").decode() if isinstance(text, str) else text
 
 
-Words = Annotated[str, BeforeValidator(_clean)]
+SafeText = Annotated[str, BeforeValidator(_clean)]
 
 
-class ProblemPlace(BaseModel):
+class ProblemItem(BaseModel):
     """One place of the request that needs a change."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    pointer: Words = Field(description="JSON pointer, counted from zero, such as #/answer/q/3.")
+    pointer: SafeText = Field(description="JSON pointer, counted from zero, such as #/answer/q/3.")
     code: str = Field(description="Stable name of the fault; see /docs/errors.")
-    detail: Words = Field(description="The fault as a sentence.")
-    expected: Words | None = Field(default=None, description="What belongs there.")
-    got: Words | None = Field(default=None, description="What was there.")
-    hint: Words | None = Field(default=None, description="What may help.")
+    detail: SafeText = Field(description="The fault as a sentence.")
+    expected: SafeText | None = Field(default=None, description="What belongs there.")
+    got: SafeText | None = Field(default=None, description="What was there.")
+    hint: SafeText | None = Field(default=None, description="What may help.")
     column: int | None = Field(default=None, description="The place in a text, counted from one.")
 
 
@@ -41,14 +41,14 @@ class Problem(BaseModel):
     title: str = Field(description="What the code means, the same at every occurrence.")
     status: int
     code: str = Field(description="Stable name of the error; see /docs/errors.")
-    detail: Words = Field(description="What is wrong this time.")
-    instance: Words | None = Field(default=None, description="The address that was called.")
+    detail: SafeText = Field(description="What is wrong this time.")
+    instance: SafeText | None = Field(default=None, description="The address that was called.")
     attempt_used: bool = Field(default=False, description="Whether it cost an attempt.")
-    errors: tuple[ProblemPlace, ...] = Field(default=(), description="Every place, fifty at most.")
-    hint: Words | None = Field(default=None, description="What may help.")
+    errors: tuple[ProblemItem, ...] = Field(default=(), description="Every place, fifty at most.")
+    hint: SafeText | None = Field(default=None, description="What may help.")
     request_id: str | None = Field(default=None, description="To tell the operator.")
 
 
-def render(problem: Problem) -> bytes:
+def render_problem(problem: Problem) -> bytes:
     """A problem as JSON; what is not known is left out."""
     return orjson.dumps(problem.model_dump(exclude_none=True))

@@ -9,31 +9,31 @@ from fastapi import FastAPI
 
 from grader.errors import (
     AnswerRefused,
-    Fault,
+    ErrorDetail,
     FieldError,
+    FileLocation,
     ForgedRequest,
     KeysetError,
     MalformedRequest,
     MissingRole,
     MissingScope,
+    MissingVersion,
     NotFound,
     NotSignedIn,
-    Outdated,
-    Place,
-    Refused,
-    ReusedKey,
+    OutdatedVersion,
+    RequestRefused,
+    ReusedIdempotencyKey,
     RubricError,
     RubricErrors,
     TooManyRequests,
     Unavailable,
-    Unconditional,
 )
 from grader.web.errors.model import MEDIA_TYPE, Problem
-from grader.web.errors.problems import defect, headers_of, problem_of
+from grader.web.errors.problems import build_error_headers, make_defect_problem, to_problem
 
 _REFERENCE = {"$ref": "#/components/schemas/Problem"}
 
-_MISFIT = Fault(
+_INVALID_LIMIT = ErrorDetail(
     pointer="#query/limit",
     code="value.range",
     detail="limit must be at most 200.",
@@ -48,17 +48,17 @@ EXAMPLES: tuple[KeysetError, ...] = (
     MalformedRequest("The body did not arrive within 15 seconds.", code="body.slow"),
     MalformedRequest("The body may have at most 1048576 bytes.", code="body.too_large"),
     MalformedRequest("The body must be application/json in UTF-8.", code="body.type"),
-    MalformedRequest(_MISFIT.detail, code="request.invalid", faults=(_MISFIT,)),
+    MalformedRequest(_INVALID_LIMIT.detail, code="request.invalid", faults=(_INVALID_LIMIT,)),
     MalformedRequest("A request may have 100 headers.", code="headers.too_large"),
     NotSignedIn(),
     MissingScope("attempts:write"),
     MissingRole("Only an instructor of this course may do this."),
     ForgedRequest("This request comes from another site."),
     NotFound(),
-    Refused("All 3 attempts at this question are used.", code="attempts.none_left"),
-    ReusedKey("This Idempotency-Key was sent with another answer before."),
-    Outdated("Somebody has changed this score since you read it.", current="7"),
-    Unconditional("Send If-Match with the ETag of the score that you change."),
+    RequestRefused("All 3 attempts at this question are used.", code="attempts.none_left"),
+    ReusedIdempotencyKey("This Idempotency-Key was sent with another answer before."),
+    OutdatedVersion("Somebody has changed this score since you read it.", current="7"),
+    MissingVersion("Send If-Match with the ETag of the score that you change."),
     TooManyRequests("Try again in 4 seconds.", retry_after_seconds=4),
     AnswerRefused(
         [
@@ -76,7 +76,7 @@ EXAMPLES: tuple[KeysetError, ...] = (
         [
             RubricError(
                 "must be a number, but it is text",
-                place=Place("c-i.yaml", 8, 13),
+                place=FileLocation("c-i.yaml", 8, 13),
                 field="criteria.1.points",
             )
         ]
@@ -104,10 +104,10 @@ _DESCRIPTIONS = {
 }
 
 #: What the intake answers before a call that takes a body even begins.
-_OF_BODIES = (400, 408, 413, 415, 422)
+_BODY_STATUSES = (400, 408, 413, 415, 422)
 
 
-def responses(*errors: type[KeysetError] | int) -> dict[int | str, dict[str, Any]]:
+def build_error_responses(*errors: type[KeysetError] | int) -> dict[int | str, dict[str, Any]]:
     """What FastAPI's ``responses=`` takes, for kinds of errors or statuses.
 
     Raises
@@ -117,19 +117,21 @@ def responses(*errors: type[KeysetError] | int) -> dict[int | str, dict[str, Any
     """
     found: dict[int | str, dict[str, Any]] = {}
     for error in errors:
-        for example in _examples(error):
-            _add(found, example)
+        for example in _find_examples(error):
+            _add_example(found, example)
         if error == 500:
-            found[500] = _described(500, {"service.defect": _shown(defect())})
+            found[500] = _build_response(
+                500, {"service.defect": _to_example(make_defect_problem())}
+            )
     return found
 
 
-def _examples(wanted: type[KeysetError] | int) -> Iterator[KeysetError]:
+def _find_examples(wanted: type[KeysetError] | int) -> Iterator[KeysetError]:
     chosen = [
         example
         for example in EXAMPLES
         if (
-            problem_of(example).status == wanted
+            to_problem(example).status == wanted
             if isinstance(wanted, int)
             else isinstance(example, wanted)
         )
@@ -139,22 +141,22 @@ def _examples(wanted: type[KeysetError] | int) -> Iterator[KeysetError]:
     yield from chosen
 
 
-def _add(found: dict[int | str, dict[str, Any]], example: KeysetError) -> None:
-    problem = problem_of(example)
-    response = found.setdefault(problem.status, _described(problem.status, {}))
-    response["content"][MEDIA_TYPE]["examples"][problem.code] = _shown(problem)
-    for name in headers_of(example):
+def _add_example(found: dict[int | str, dict[str, Any]], example: KeysetError) -> None:
+    problem = to_problem(example)
+    response = found.setdefault(problem.status, _build_response(problem.status, {}))
+    response["content"][MEDIA_TYPE]["examples"][problem.code] = _to_example(problem)
+    for name in build_error_headers(example):
         if name != "Connection":
             headers = response.setdefault("headers", {})
             headers[name] = {"schema": {"type": "string"}}
 
 
-def _described(status: int, examples: dict[str, Any]) -> dict[str, Any]:
+def _build_response(status: int, examples: dict[str, Any]) -> dict[str, Any]:
     content = {MEDIA_TYPE: {"schema": _REFERENCE, "examples": examples}}
     return {"description": _DESCRIPTIONS[status], "content": content}
 
 
-def _shown(problem: Problem) -> dict[str, Any]:
+def _to_example(problem: Problem) -> dict[str, Any]:
     told = problem.model_copy(update={"request_id": "01f3c9a2", "instance": "/api/v1/…"})
     return {"summary": problem.title, "value": told.model_dump(mode="json", exclude_none=True)}
 
@@ -190,18 +192,18 @@ def _with_problems(spec: dict[str, Any]) -> dict[str, Any]:
 def _replace_errors(operation: dict[str, Any]) -> None:
     known = operation.setdefault("responses", {})
     if "HTTPValidationError" in str(known.get("422", {}).get("content", "")):
-        known["422"] = _of_status(422)
+        known["422"] = _build_malformed_response(422)
     if operation.get("parameters"):
         # Nothing that is sent in an address is taken for what it is not.
-        known.setdefault("400", _of_status(400))
+        known.setdefault("400", _build_malformed_response(400))
     if "requestBody" in operation:
-        for status in _OF_BODIES:
-            known.setdefault(str(status), _of_status(status))
+        for status in _BODY_STATUSES:
+            known.setdefault(str(status), _build_malformed_response(status))
 
 
-def _of_status(status: int) -> dict[str, Any]:
+def _build_malformed_response(status: int) -> dict[str, Any]:
     found: dict[int | str, dict[str, Any]] = {}
     for example in EXAMPLES:
-        if isinstance(example, MalformedRequest) and problem_of(example).status == status:
-            _add(found, example)
+        if isinstance(example, MalformedRequest) and to_problem(example).status == status:
+            _add_example(found, example)
     return found[status]

@@ -26,22 +26,22 @@ from grader.errors import (
     MalformedRequest,
     MissingRole,
     MissingScope,
+    MissingVersion,
     NotFound,
     NotSignedIn,
-    Outdated,
-    Refused,
+    OutdatedVersion,
     RequestError,
-    ReusedKey,
+    RequestRefused,
+    ReusedIdempotencyKey,
     RubricError,
     RubricErrors,
     StudentError,
     TooManyRequests,
     Unavailable,
-    Unconditional,
 )
-from grader.web.errors.codes import MEANINGS, REFUSALS
-from grader.web.errors.model import MEDIA_TYPE, Problem, ProblemPlace, render
-from grader.web.errors.validation_messages import explain_misfits
+from grader.web.errors.codes import CONFLICT_CODES, MEANINGS
+from grader.web.errors.model import MEDIA_TYPE, Problem, ProblemItem, render_problem
+from grader.web.errors.validation_messages import explain_validation_errors
 
 MOST_ERRORS = 50
 
@@ -53,10 +53,10 @@ STATUSES: Mapping[type[KeysetError], int] = {
     MissingRole: 403,
     ForgedRequest: 403,
     NotFound: 404,
-    Refused: 409,
-    ReusedKey: 422,
-    Outdated: 412,
-    Unconditional: 428,
+    RequestRefused: 409,
+    ReusedIdempotencyKey: 422,
+    OutdatedVersion: 412,
+    MissingVersion: 428,
     TooManyRequests: 429,
     StudentError: 422,
     FormulaError: 422,
@@ -84,19 +84,19 @@ MALFORMED_STATUSES: Mapping[str, int] = {
 }
 
 #: What the framework itself answers, by its status.
-_CODES_OF_FRAMEWORK = {404: "not_found", 405: "method.unknown", 401: "caller.unknown"}
+_FRAMEWORK_CODES = {404: "not_found", 405: "method.unknown", 401: "caller.unknown"}
 
 
-def problem_of(error: KeysetError) -> Problem:
+def to_problem(error: KeysetError) -> Problem:
     """Return the problem that an error is told as."""
-    status = status_of(error)
+    status = _get_status(error)
     if status == 500:
-        return defect()
+        return make_defect_problem()
     code = error.code
-    places = tuple(_places(error))[:MOST_ERRORS]
+    places = tuple(_list_items(error))[:MOST_ERRORS]
     return Problem(
         type=f"/docs/errors#{code}",
-        title=title_of(code),
+        title=_get_title(code),
         status=status,
         code=code,
         detail=_detail(error, places),
@@ -105,24 +105,24 @@ def problem_of(error: KeysetError) -> Problem:
     )
 
 
-def defect() -> Problem:
+def make_defect_problem() -> Problem:
     """The problem of anything that was not raised on purpose: it says nothing about itself."""
     return Problem(
         type="/docs/errors#service.defect",
-        title=title_of("service.defect"),
+        title=_get_title("service.defect"),
         status=500,
         code="service.defect",
         detail="Something went wrong on our side. It is not your request; it was noted.",
     )
 
 
-def title_of(code: str) -> str:
+def _get_title(code: str) -> str:
     """What a code means; a code without an entry is told by its first word."""
     meaning = MEANINGS.get(code) or MEANINGS.get(f"{code.split('.')[0]}.invalid")
     return meaning.title if meaning else MEANINGS["refused"].title
 
 
-def status_of(error: KeysetError) -> int:
+def _get_status(error: KeysetError) -> int:
     """The HTTP status of an error."""
     if isinstance(error, MalformedRequest):
         return MALFORMED_STATUSES.get(error.code, 422)
@@ -130,7 +130,7 @@ def status_of(error: KeysetError) -> int:
     return next(found, 500)
 
 
-def headers_of(error: KeysetError) -> dict[str, str]:
+def build_error_headers(error: KeysetError) -> dict[str, str]:
     """The headers that belong to an error besides those of its body."""
     match error:
         case NotSignedIn():
@@ -138,7 +138,7 @@ def headers_of(error: KeysetError) -> dict[str, str]:
         case MissingScope():
             ask = f'Bearer error="insufficient_scope", scope="{_quotable(error.scope)}"'
             return {"WWW-Authenticate": ask}
-        case Outdated():
+        case OutdatedVersion():
             return {"ETag": f'"{_quotable(error.current)}"'}
         case TooManyRequests() | Unavailable():
             return {"Retry-After": str(max(1, error.retry_after_seconds))}
@@ -156,27 +156,27 @@ def _quotable(text: str) -> str:
     return "".join(c for c in plain if c.isascii() and c.isprintable() and c not in '"\\')
 
 
-def _detail(error: KeysetError, places: tuple[ProblemPlace, ...]) -> str:
+def _detail(error: KeysetError, places: tuple[ProblemItem, ...]) -> str:
     if not isinstance(error, AnswerRefused | RubricErrors):
-        return str(error.args[0]) if error.args else title_of(error.code)
+        return str(error.args[0]) if error.args else _get_title(error.code)
     if len(places) == 1:
         return places[0].detail
     return f"{len(places)} places need a change; nothing was judged or stored."
 
 
-def _places(error: KeysetError) -> list[ProblemPlace]:
+def _list_items(error: KeysetError) -> list[ProblemItem]:
     match error:
         case AnswerRefused():
-            return [_place_of_field(each) for each in error.errors]
+            return [_field_item(each) for each in error.errors]
         case FieldError():
-            return [_place_of_field(error)]
+            return [_field_item(error)]
         case RubricErrors():
-            return [_place_of_rubric(each) for each in error.errors]
+            return [_rubric_item(each) for each in error.errors]
         case RubricError():
-            return [_place_of_rubric(error)]
+            return [_rubric_item(error)]
         case MalformedRequest():
             return [
-                ProblemPlace(
+                ProblemItem(
                     pointer=fault.pointer,
                     code=fault.code,
                     detail=fault.detail,
@@ -191,8 +191,8 @@ def _places(error: KeysetError) -> list[ProblemPlace]:
             return []
 
 
-def _place_of_field(error: FieldError) -> ProblemPlace:
-    return ProblemPlace(
+def _field_item(error: FieldError) -> ProblemItem:
+    return ProblemItem(
         pointer=error.pointer,
         code=error.code,
         detail=error.message,
@@ -203,11 +203,11 @@ def _place_of_field(error: FieldError) -> ProblemPlace:
     )
 
 
-def _place_of_rubric(error: RubricError) -> ProblemPlace:
+def _rubric_item(error: RubricError) -> ProblemItem:
     # Where rubrics arrive by HTTP, they are members of `rubrics`, and the assignment is `form`.
     name = error.place.file.rpartition("/")[2].removesuffix(".yaml")
     escaped = name.replace("~", "~0").replace("/", "~1")
-    return ProblemPlace(
+    return ProblemItem(
         pointer="#/form" if name == "assignment" else f"#/rubrics/{escaped}",
         code=error.code,
         detail=str(error),
@@ -215,7 +215,7 @@ def _place_of_rubric(error: RubricError) -> ProblemPlace:
     )
 
 
-def problem_response(
+def build_problem_response(
     problem: Problem, request: Request, headers: Mapping[str, str] | None = None
 ) -> Response:
     """Return a problem as a response, with the address and the id of the request."""
@@ -225,48 +225,48 @@ def problem_response(
             "request_id": getattr(request.state, "request_id", None),
         }
     )
-    return Response(render(told), problem.status, dict(headers or {}), MEDIA_TYPE)
+    return Response(render_problem(told), problem.status, dict(headers or {}), MEDIA_TYPE)
 
 
 def install_problems(app: FastAPI) -> None:
     """Let the app answer every error with a problem."""
     app.add_exception_handler(KeysetError, _answer_error)
-    app.add_exception_handler(RequestValidationError, _answer_misfits)
+    app.add_exception_handler(RequestValidationError, _answer_validation_error)
     app.add_exception_handler(HTTPException, _answer_framework)
     app.add_exception_handler(Exception, _answer_defect)
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, KeysetError), "it is registered for this kind"
-    return problem_response(problem_of(error), request, headers_of(error))
+    return build_problem_response(to_problem(error), request, build_error_headers(error))
 
 
-async def _answer_misfits(request: Request, error: Exception) -> Response:
+async def _answer_validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError), "it is registered for this kind"
-    malformed = explain_misfits(error.errors(), error.body)
-    return problem_response(problem_of(malformed), request)
+    malformed = explain_validation_errors(error.errors(), error.body)
+    return build_problem_response(to_problem(malformed), request)
 
 
 async def _answer_framework(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException), "it is registered for this kind"
     status = error.status_code
     if status >= 500:
-        return problem_response(defect(), request)
-    code = _CODES_OF_FRAMEWORK.get(status, "request.invalid")
+        return build_problem_response(make_defect_problem(), request)
+    code = _FRAMEWORK_CODES.get(status, "request.invalid")
     headers = dict(error.headers or {})
-    detail = f"{title_of(code)}."
+    detail = f"{_get_title(code)}."
     if status == 405:
-        headers["Allow"] = ", ".join(_methods_of(request)) or headers.get("Allow", "")
+        headers["Allow"] = ", ".join(_list_methods(request)) or headers.get("Allow", "")
         if request.method == "OPTIONS":
             return Response(status_code=204, headers=headers)
         detail = f"{request.method} is not possible here."
     told = Problem(
-        type=f"/docs/errors#{code}", title=title_of(code), status=status, code=code, detail=detail
+        type=f"/docs/errors#{code}", title=_get_title(code), status=status, code=code, detail=detail
     )
-    return problem_response(told, request, headers)
+    return build_problem_response(told, request, headers)
 
 
-def _methods_of(request: Request) -> list[str]:
+def _list_methods(request: Request) -> list[str]:
     """All methods that the address takes; the framework itself tells those of one route only."""
     found: set[str] = set()
     for context in iter_route_contexts(request.app.routes):
@@ -279,10 +279,10 @@ def _methods_of(request: Request) -> list[str]:
 
 
 async def _answer_defect(request: Request, error: Exception) -> Response:
-    return problem_response(defect(), request)
+    return build_problem_response(make_defect_problem(), request)
 
 
-def status_of_code(code: str) -> int:
+def find_status(code: str) -> int:
     """The HTTP status that an error with this code is answered with."""
     if code in MALFORMED_STATUSES:
         return MALFORMED_STATUSES[code]
@@ -290,6 +290,6 @@ def status_of_code(code: str) -> int:
         return 500
     if code == "method.unknown":
         return 405
-    if code in REFUSALS:
-        return STATUSES[Refused]
+    if code in CONFLICT_CODES:
+        return STATUSES[RequestRefused]
     return next((STATUSES[kind] for kind in STATUSES if kind.code == code), 422)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from grader.errors import Fault, MalformedRequest
+from grader.errors import ErrorDetail, MalformedRequest
 
 # What pydantic asked for, by its own name of the error.
 _KINDS = {
@@ -66,14 +66,14 @@ _LIMITS = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Misfit:
-    fault: Fault
+class _Issue:
+    fault: ErrorDetail
     in_union: bool
 
 
-def explain_misfits(errors: Sequence[Any], body: object) -> MalformedRequest:
+def explain_validation_errors(errors: Sequence[Any], body: object) -> MalformedRequest:
     """Return pydantic's errors as one error with every place, told without what was sent."""
-    misfits = [_misfit(error, body) for error in errors[: 4 * MalformedRequest.MOST]]
+    misfits = [_to_issue(error, body) for error in errors[: 4 * MalformedRequest.MOST]]
     faults = tuple(_merge(_without_shallow(misfits)))
     if len(faults) == 1:
         message = faults[0].detail
@@ -83,7 +83,7 @@ def explain_misfits(errors: Sequence[Any], body: object) -> MalformedRequest:
     return MalformedRequest(message, code="request.invalid", faults=faults)
 
 
-def _misfit(error: Mapping[str, Any], body: object) -> _Misfit:
+def _to_issue(error: Mapping[str, Any], body: object) -> _Issue:
     source, *loc = error.get("loc") or ("body",)
     if source == "body":
         path, in_union = _follow(loc, body, keeps_last=error["type"] == "missing")
@@ -95,7 +95,7 @@ def _misfit(error: Mapping[str, Any], body: object) -> _Misfit:
     got = "" if error["type"] in ("missing", "extra_forbidden") else _kind(error.get("input"))
     name = _name(path) or ("The body" if source == "body" else f"The {source}")
     detail = _sentence(name, error, code, expected, got)
-    return _Misfit(Fault(pointer, code, detail, expected, got), in_union)
+    return _Issue(ErrorDetail(pointer, code, detail, expected, got), in_union)
 
 
 def _follow(
@@ -187,7 +187,7 @@ def _escape(part: str) -> str:
     return _printable(part).replace("~", "~0").replace("/", "~1")
 
 
-def _without_shallow(misfits: Sequence[_Misfit]) -> list[Fault]:
+def _without_shallow(misfits: Sequence[_Issue]) -> list[ErrorDetail]:
     """Leave out that a union's other branch wanted another type, where one branch was entered."""
     pointers = [misfit.fault.pointer for misfit in misfits]
     return [
@@ -198,9 +198,9 @@ def _without_shallow(misfits: Sequence[_Misfit]) -> list[Fault]:
     ]
 
 
-def _merge(faults: Sequence[Fault]) -> list[Fault]:
+def _merge(faults: Sequence[ErrorDetail]) -> list[ErrorDetail]:
     """Tell the branches of a union that stand at one place as one fault."""
-    merged: dict[str, Fault] = {}
+    merged: dict[str, ErrorDetail] = {}
     for fault in faults:
         first = merged.get(fault.pointer)
         if first is None:

@@ -27,23 +27,23 @@ JSON = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
-class Caps:
+class BodyLimits:
     """How large a JSON body may be and how long any body may take to arrive."""
 
     most_body_bytes: int = 1 << 20
     body_seconds: float = 15.0
 
 
-def install_intake(app: FastAPI, caps: Caps | None = None) -> None:
+def install_body_limits(app: FastAPI, caps: BodyLimits | None = None) -> None:
     """Set the caps, and let routes that are declared on the app itself be strict.
 
     A router takes part by ``APIRouter(route_class=StrictRoute)``.
     """
-    app.state.caps = caps or Caps()
+    app.state.caps = caps or BodyLimits()
     app.router.route_class = StrictRoute
 
 
-class Body(BaseModel):
+class RequestBody(BaseModel):
     """Base of all JSON bodies: no unknown members, no conversions, finite numbers.
 
     Strict as JSON is strict: a time or a decimal may be text and a list may become a tuple, but
@@ -88,18 +88,18 @@ class StrictRoute(APIRoute):
         is_needed = bool(field.field_info.is_required())
 
         async def handle_strictly(request: Request) -> Response:
-            cap = caps_of(request).most_body_bytes
+            cap = _get_body_limits(request).most_body_bytes
             body = await read_body(request, types=(JSON,), most_bytes=cap)
             if is_needed and not body:
                 raise MalformedRequest(
                     "This call needs a body of JSON, and none was sent.", code="body.empty"
                 )
-            return await handle(_ReadRequest(request.scope, request.receive, body))
+            return await handle(_ParsedRequest(request.scope, request.receive, body))
 
         return handle_strictly
 
 
-class _ReadRequest(Request):
+class _ParsedRequest(Request):
     """A request whose body has been read and decoded."""
 
     def __init__(self, scope: Scope, receive: Receive, body: bytes) -> None:
@@ -114,10 +114,10 @@ class _ReadRequest(Request):
         return self._decoded
 
 
-def caps_of(request: Request) -> Caps:
+def _get_body_limits(request: Request) -> BodyLimits:
     """The caps of the app that a request came to."""
     found = getattr(request.app.state, "caps", None)
-    return found if isinstance(found, Caps) else Caps()
+    return found if isinstance(found, BodyLimits) else BodyLimits()
 
 
 async def read_body(request: Request, *, types: tuple[str, ...], most_bytes: int) -> bytes:
@@ -140,11 +140,11 @@ async def read_body(request: Request, *, types: tuple[str, ...], most_bytes: int
     if "content-type" in request.headers:
         _refuse_type(request.headers, types)
     try:
-        async with asyncio.timeout(caps_of(request).body_seconds):
+        async with asyncio.timeout(_get_body_limits(request).body_seconds):
             body = await _collect(request, most_bytes)
     except TimeoutError:
         raise MalformedRequest(
-            f"The body did not arrive within {caps_of(request).body_seconds:g} seconds.",
+            f"The body did not arrive within {_get_body_limits(request).body_seconds:g} seconds.",
             code="body.slow",
         ) from None
     if body and "content-type" not in request.headers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -16,10 +16,43 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from grader.errors import MalformedRequest
 from grader.web.errors.model import Problem
-from grader.web.errors.problems import defect, problem_of, problem_response
-from grader.web.http.headers import add_headers
-from grader.web.ops.logs import Logs
+from grader.web.errors.problems import build_problem_response, make_defect_problem, to_problem
+from grader.web.ops.logs import Logger
 from grader.web.ops.metrics import Metrics, count_request
+
+CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+        "object-src 'none'",
+        "img-src 'self' data:",
+    )
+)
+
+#: Set unless the route has set them itself: a launch inside an LMS, say, has its own ancestors.
+_DEFAULT_HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    # Nearly everything is about one person, so that what may be kept must say so.
+    "Cache-Control": "no-store",
+}
+_HSTS = "max-age=31536000; includeSubDomains"
+
+
+def _add_headers(headers: MutableHeaders, *, request_id: str, is_https: bool) -> None:
+    """Complete the headers of a response in place."""
+    for name, value in _DEFAULT_HEADERS.items():
+        headers.setdefault(name, value)
+    if is_https:
+        headers.setdefault("Strict-Transport-Security", _HSTS)
+    headers["X-Request-ID"] = request_id
+
 
 MOST_HEADERS = 100
 MOST_HEADER_BYTES = 32 * 1024
@@ -29,22 +62,22 @@ Clock = Callable[[], datetime]
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 # What proxies write for a caller who left before the answer.
-_CALLER_LEFT = 499
+_CLIENT_CLOSED_REQUEST = 499
 
 
-def install_frame(app: FastAPI, *, clock: Clock, logs: Logs, metrics: Metrics) -> None:
+def install_middleware(app: FastAPI, *, clock: Clock, logs: Logger, metrics: Metrics) -> None:
     """Put the frame around an app; call it last, so that it is outermost."""
-    app.add_middleware(Frame, clock=clock, logs=logs, metrics=metrics)
+    app.add_middleware(RequestMiddleware, clock=clock, logs=logs, metrics=metrics)
 
 
-class Frame:
+class RequestMiddleware:
     """The outermost part of the app, as plain ASGI.
 
     It leaves ``received_at`` and ``request_id`` in the request's state before anything else runs,
     and tells ``caller`` from there, an opaque id, if somebody has set it.
     """
 
-    def __init__(self, app: ASGIApp, clock: Clock, logs: Logs, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, clock: Clock, logs: Logger, metrics: Metrics) -> None:
         self._app = app
         self._clock = clock
         self._logs = logs
@@ -59,7 +92,7 @@ class Frame:
         state["received_at"] = self._clock()
         state["request_id"] = _request_id(scope)
         began = time.perf_counter()
-        reply = _Reply(scope, send)
+        reply = _ResponseSender(scope, send)
         # The app gets a scope of its own, because a HEAD is answered as a GET whose body the server
         # leaves out.
         inner = dict(scope, method="GET") if scope["method"] == "HEAD" else dict(scope)
@@ -68,27 +101,27 @@ class Frame:
         finally:
             self._tell(inner, reply, scope["method"], time.perf_counter() - began)
 
-    async def _run(self, scope: Scope, receive: Receive, reply: _Reply) -> None:
-        fault = _refuse(scope)
+    async def _run(self, scope: Scope, receive: Receive, reply: _ResponseSender) -> None:
+        fault = _find_malformed(scope)
         if fault is not None:
-            await _answer(problem_of(fault), scope, receive, reply)
+            await _send_problem(to_problem(fault), scope, receive, reply)
             return
         try:
             await self._app(scope, receive, reply)
         except ClientDisconnect:
-            reply.status = reply.status or _CALLER_LEFT
+            reply.status = reply.status or _CLIENT_CLOSED_REQUEST
         except Exception as error:
             self._logs.error("defect", request_id=scope["state"]["request_id"], error=error)
             if reply.status:
                 # The response has begun; the server must cut it, so that nobody takes it for whole.
                 raise
-            await _answer(defect(), scope, receive, reply)
+            await _send_problem(make_defect_problem(), scope, receive, reply)
 
-    def _tell(self, scope: Scope, reply: _Reply, method: str, seconds: float) -> None:
-        route = route_of(scope)
+    def _tell(self, scope: Scope, reply: _ResponseSender, method: str, seconds: float) -> None:
+        route = _get_route_template(scope)
         known = method if method in _METHODS else "other"
         # A request that was cut off before its response began has no status but this one.
-        status = reply.status or _CALLER_LEFT
+        status = reply.status or _CLIENT_CLOSED_REQUEST
         count_request(self._metrics, route=route, method=known, status=status, seconds=seconds)
         state = scope["state"]
         caller = {"caller": str(state["caller"])} if state.get("caller") else {}
@@ -103,7 +136,7 @@ class Frame:
         )
 
 
-class _Reply:
+class _ResponseSender:
     """Sends a response with the headers that all have, and remembers its status."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
@@ -116,12 +149,12 @@ class _Reply:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = MutableHeaders(raw=list(message.get("headers", ())))
-            add_headers(headers, request_id=self._request_id, is_https=self._is_https)
+            _add_headers(headers, request_id=self._request_id, is_https=self._is_https)
             message = {**message, "headers": headers.raw}
         await self._send(message)
 
 
-def route_of(scope: Scope) -> str:
+def _get_route_template(scope: Scope) -> str:
     """The template of the route that a request came to, without any value of its address."""
     # A route of an included router knows its own part of the path only; FastAPI keeps the whole.
     context = scope.get("fastapi", {}).get("effective_route_context")
@@ -141,7 +174,7 @@ def _request_id(scope: Scope) -> str:
     return secrets.token_hex(12)
 
 
-def _refuse(scope: Scope) -> MalformedRequest | None:
+def _find_malformed(scope: Scope) -> MalformedRequest | None:
     headers = scope["headers"]
     size = sum(len(name) + len(value) + 4 for name, value in headers)
     if len(headers) > MOST_HEADERS or size > MOST_HEADER_BYTES:
@@ -155,6 +188,6 @@ def _refuse(scope: Scope) -> MalformedRequest | None:
     return None
 
 
-async def _answer(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
-    response = problem_response(problem, Request(scope))
+async def _send_problem(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+    response = build_problem_response(problem, Request(scope))
     await response(scope, receive, send)

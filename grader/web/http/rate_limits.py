@@ -18,7 +18,7 @@ _EPSILON = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RateLimit:
     """A budget: so many calls in a minute, and so many at once after a rest."""
 
     per_minute: float
@@ -35,11 +35,11 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class RateLimitState:
     """What is left of a budget after a call."""
 
     budget: str
-    rule: Rule
+    rule: RateLimit
     calls: int
     full_in_seconds: int
 
@@ -58,7 +58,7 @@ class _Bucket:
     filled_at: float
 
 
-class Budgets:
+class RateLimiter:
     """The budgets of all callers; safe to use from several threads.
 
     Parameters
@@ -74,7 +74,7 @@ class Budgets:
 
     def __init__(
         self,
-        rules: Mapping[str, Rule],
+        rules: Mapping[str, RateLimit],
         monotonic: Callable[[], float],
         *,
         most_callers: int = 50_000,
@@ -85,7 +85,7 @@ class Budgets:
         self._buckets: OrderedDict[tuple[str, str], _Bucket] = OrderedDict()
         self._lock = Lock()
 
-    def spend(self, budget: str, caller: str) -> Left:
+    def spend(self, budget: str, caller: str) -> RateLimitState:
         """Take one call from a caller's budget.
 
         Raises
@@ -101,9 +101,11 @@ class Budgets:
                 raise _exceeded(budget, max(1, math.ceil(missing - _EPSILON)))
             bucket.tokens = max(0.0, bucket.tokens - 1)
             full_in = (rule.burst - bucket.tokens) / rule.per_second
-            return Left(budget, rule, int(bucket.tokens + _EPSILON), math.ceil(full_in - _EPSILON))
+            return RateLimitState(
+                budget, rule, int(bucket.tokens + _EPSILON), math.ceil(full_in - _EPSILON)
+            )
 
-    def _bucket(self, budget: str, caller: str, rule: Rule) -> _Bucket:
+    def _bucket(self, budget: str, caller: str, rule: RateLimit) -> _Bucket:
         now = self._monotonic()
         key = (budget, caller)
         bucket = self._buckets.get(key)

@@ -28,11 +28,11 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 
 from grader.errors import MalformedRequest
-from grader.web.errors.model import MEDIA_TYPE, render
-from grader.web.errors.problems import problem_of
+from grader.web.errors.model import MEDIA_TYPE, render_problem
+from grader.web.errors.problems import to_problem
 
 
-def _half_of_the_files() -> int:
+def _default_connection_limit() -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return 10_000 if soft == resource.RLIM_INFINITY else min(10_000, soft // 2)
 
@@ -46,7 +46,7 @@ class Deadlines:
     body_seconds: float = 60.0
     linger_seconds: float = 2.0
     write_seconds: float = 30.0
-    most_connections: int = field(default_factory=_half_of_the_files)
+    most_connections: int = field(default_factory=_default_connection_limit)
 
 
 class DeadlineProtocol(HttpToolsProtocol):
@@ -241,8 +241,8 @@ class DeadlineProtocol(HttpToolsProtocol):
             # Another answer is on its way; this one must not get into it.
             self.close()
             return
-        problem = problem_of(fault)
-        body = render(problem)
+        problem = to_problem(fault)
+        body = render_problem(problem)
         head = (
             f"content-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n"
             "cache-control: no-store\r\nconnection: close\r\n\r\n"

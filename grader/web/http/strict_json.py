@@ -9,9 +9,9 @@ from typing import Any
 import jiter
 import orjson
 
-from grader.errors import Fault, MalformedRequest
+from grader.errors import ErrorDetail, MalformedRequest
 
-_PLACE = re.compile(r" at line (\d+) column (\d+)$")
+_POSITION = re.compile(r" at line (\d+) column (\d+)$")
 _REPEATED = re.compile(r'^Detected duplicate key "(.*)"$', re.DOTALL)
 
 
@@ -51,9 +51,9 @@ def _refuse_repeated_keys(text: bytes) -> None:
         jiter.from_json(text, catch_duplicate_keys=True, cache_mode="none")
     except ValueError as fault:
         said = str(fault)
-        place = _PLACE.search(said)
+        place = _POSITION.search(said)
         at = f" near line {place[1]}, column {place[2]}" if place else ""
-        repeated = _REPEATED.match(_PLACE.sub("", said))
+        repeated = _REPEATED.match(_POSITION.sub("", said))
         if repeated:
             key = "".join(c if c.isprintable() else "?" for c in repeated[1][:40])
             message = f'The key "{key}" is there twice in one object{at}.'
@@ -68,7 +68,7 @@ def _refuse_nul(decoded: object) -> None:
     found = next(_find_nul(decoded, "#"), None)
     if found is not None:
         says = "A text holds the character U+0000, which cannot be kept."
-        fault = Fault(pointer=found, code="text.character", detail=says)
+        fault = ErrorDetail(pointer=found, code="text.character", detail=says)
         raise MalformedRequest(says, code="request.invalid", faults=(fault,))
 
 

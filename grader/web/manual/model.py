@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.web.manual.schema_text import (
-    Field,
+    SchemaField,
     Schemas,
+    describe_limits,
+    describe_type,
     list_fields,
     make_example,
-    tell_limits,
-    tell_type,
 )
 
 _METHODS = ("get", "post", "put", "patch", "delete")
@@ -44,13 +44,13 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class OperationResponse:
     """One status that a call answers with."""
 
     status: str
     description: str
     type: str
-    fields: tuple[Field, ...]
+    fields: tuple[SchemaField, ...]
     examples: tuple[Example, ...]
 
     @property
@@ -60,7 +60,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Operation:
     """One call, as the manual shows it."""
 
     anchor: str
@@ -73,9 +73,9 @@ class Call:
     is_deprecated: bool
     parameters: tuple[Parameter, ...]
     body_types: tuple[str, ...]
-    body: tuple[Field, ...]
+    body: tuple[SchemaField, ...]
     curl: str
-    replies: tuple[Reply, ...]
+    replies: tuple[OperationResponse, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +85,20 @@ class Chapter:
     anchor: str
     title: str
     description: str
-    calls: tuple[Call, ...]
+    calls: tuple[Operation, ...]
 
 
 def list_chapters(spec: Mapping[str, Any], base: str) -> tuple[Chapter, ...]:
     """Return the calls of an OpenAPI description by their first tag, in the order of the tags."""
     schemas = spec.get("components", {}).get("schemas", {})
     described = {tag["name"]: tag.get("description", "") for tag in spec.get("tags", ())}
-    calls: dict[str, list[Call]] = {name: [] for name in described}
+    calls: dict[str, list[Operation]] = {name: [] for name in described}
     for path, operations in spec.get("paths", {}).items():
         for method in _METHODS:
             if method in operations:
                 operation = _with_shared(operations[method], operations)
                 tag = (operation.get("tags") or ["Calls"])[0]
-                call = _call(method, path, operation, schemas, base)
+                call = _operation(method, path, operation, schemas, base)
                 calls.setdefault(str(tag), []).append(call)
     return tuple(
         Chapter(f"tag-{_slug(name)}", _capital(name), described.get(name, ""), tuple(found))
@@ -112,13 +112,13 @@ def _with_shared(operation: Mapping[str, Any], path: Mapping[str, Any]) -> dict[
     return {**operation, "parameters": parameters}
 
 
-def _call(
+def _operation(
     method: str, path: str, operation: Mapping[str, Any], schemas: Schemas, base: str
-) -> Call:
+) -> Operation:
     content = operation.get("requestBody", {}).get("content", {})
     media: Mapping[str, Any] = next(iter(content.values()), {})
     schema = media.get("schema", {})
-    return Call(
+    return Operation(
         anchor=_slug(operation.get("operationId") or f"{method}-{path}"),
         method=method.upper(),
         path=path,
@@ -132,7 +132,7 @@ def _call(
         body=tuple(list_fields(schema, schemas)),
         curl=_curl(method, path, operation, schemas, base),
         replies=tuple(
-            _reply(status, reply, schemas)
+            _response(status, reply, schemas)
             for status, reply in sorted(operation.get("responses", {}).items())
         ),
     )
@@ -143,20 +143,20 @@ def _parameter(parameter: Mapping[str, Any], schemas: Schemas) -> Parameter:
     return Parameter(
         name=parameter["name"],
         place=parameter["in"],
-        type=tell_type(schema, schemas),
+        type=describe_type(schema, schemas),
         is_required=bool(parameter.get("required")),
-        limits=tell_limits(schema),
+        limits=describe_limits(schema),
         description=parameter.get("description") or schema.get("description", ""),
     )
 
 
-def _reply(status: str, reply: Mapping[str, Any], schemas: Schemas) -> Reply:
+def _response(status: str, reply: Mapping[str, Any], schemas: Schemas) -> OperationResponse:
     content = reply.get("content", {})
     kind: str = next(iter(content), "")
     media: Mapping[str, Any] = content.get(kind, {})
     is_problem = kind == "application/problem+json"
     schema = media.get("schema", {})
-    return Reply(
+    return OperationResponse(
         status=status,
         description=reply.get("description", ""),
         type=" or ".join(content),
@@ -238,6 +238,6 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def count_calls(chapters: Sequence[Chapter]) -> int:
+def count_operations(chapters: Sequence[Chapter]) -> int:
     """How many calls there are."""
     return sum(len(chapter.calls) for chapter in chapters)

@@ -16,8 +16,8 @@ from starlette.staticfiles import StaticFiles
 
 from grader.web.errors.codes import GROUPS
 from grader.web.errors.model import Problem
-from grader.web.errors.problems import status_of_code
-from grader.web.manual.model import count_calls, list_chapters
+from grader.web.errors.problems import find_status
+from grader.web.manual.model import count_operations, list_chapters
 from grader.web.manual.schema_text import list_fields
 
 STATIC = Path(__file__).parents[1] / "static"
@@ -53,7 +53,7 @@ def install_manual(app: FastAPI) -> None:
         return pages.get_template("manual.html").render(
             info=spec["info"],
             chapters=chapters,
-            calls=count_calls(chapters),
+            calls=count_operations(chapters),
             openapi_url=app.openapi_url,
             problem=tuple(list_fields(_problem_schema(), _problem_schema().get("$defs", {}))),
         )
@@ -64,7 +64,7 @@ def install_manual(app: FastAPI) -> None:
 
     def show_errors(request: Request) -> HTMLResponse:
         page = pages.get_template("errors.html")
-        text = page.render(info=app.openapi()["info"], groups=GROUPS, status_of=status_of_code)
+        text = page.render(info=app.openapi()["info"], groups=GROUPS, status_of=find_status)
         return HTMLResponse(text, headers=_CACHED)
 
     app.get("/docs", include_in_schema=False)(show_manual)
@@ -83,18 +83,20 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["prose"] = prose
-    environment.filters["inline"] = inline
+    environment.filters["prose"] = format_prose
+    environment.filters["inline"] = _format_inline
     return environment
 
 
-def prose(text: str) -> Markup:
+def format_prose(text: str) -> Markup:
     """Paragraphs of plain text with `code` in them, as HTML."""
     paragraphs = (part.strip() for part in re.split(r"\n\s*\n", text) if part.strip())
-    return Markup("\n").join(Markup("<p>{}</p>").format(inline(part)) for part in paragraphs)
+    return Markup("\n").join(
+        Markup("<p>{}</p>").format(_format_inline(part)) for part in paragraphs
+    )
 
 
-def inline(text: str) -> Markup:
+def _format_inline(text: str) -> Markup:
     """A line of plain text with `code` in it, as HTML."""
     safe = str(escape(text))
     return Markup(re.sub(r"`{1,2}([^`]+)`{1,2}", r"<code>\1</code>", safe))

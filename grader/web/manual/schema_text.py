@@ -38,7 +38,7 @@ _LIMITS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class SchemaField:
     """One member of an object, with its own members."""
 
     name: str
@@ -46,10 +46,10 @@ class Field:
     is_required: bool
     description: str
     limits: str
-    fields: tuple[Field, ...]
+    fields: tuple[SchemaField, ...]
 
 
-def tell_type(schema: Schema, schemas: Schemas, level: int = 0) -> str:
+def describe_type(schema: Schema, schemas: Schemas, level: int = 0) -> str:
     """Return the type of a value in a few words."""
     schema = _resolve(schema, schemas)
     if level > _MOST_LEVELS:
@@ -60,11 +60,11 @@ def tell_type(schema: Schema, schemas: Schemas, level: int = 0) -> str:
         return " or ".join(_quoted(each) for each in schema["enum"])
     for key in ("anyOf", "oneOf", "allOf"):
         if schema.get(key):
-            words = [tell_type(each, schemas, level + 1) for each in schema[key]]
+            words = [describe_type(each, schemas, level + 1) for each in schema[key]]
             return " or ".join(dict.fromkeys(words))
     kind = schema.get("type")
     if isinstance(kind, list):
-        words = [tell_type({**schema, "type": each}, schemas, level + 1) for each in kind]
+        words = [describe_type({**schema, "type": each}, schemas, level + 1) for each in kind]
         return " or ".join(words)
     if kind == "array":
         return _list_type(schema, schemas, level)
@@ -76,14 +76,16 @@ def tell_type(schema: Schema, schemas: Schemas, level: int = 0) -> str:
 def _list_type(schema: Schema, schemas: Schemas, level: int) -> str:
     items = schema.get("items", {})
     if schema.get("prefixItems"):
-        parts = (tell_type(each, schemas, level + 1) for each in schema["prefixItems"])
+        parts = (describe_type(each, schemas, level + 1) for each in schema["prefixItems"])
         return f"list of {', '.join(parts)}"
-    inner = tell_type(items, schemas, level + 1)
+    inner = describe_type(items, schemas, level + 1)
     plural = {"number": "numbers", "object": "objects", "text": "texts", "whole number": "integers"}
     return f"list of {plural.get(inner, inner)}"
 
 
-def list_fields(schema: Schema, schemas: Schemas, seen: tuple[int, ...] = ()) -> Iterator[Field]:
+def list_fields(
+    schema: Schema, schemas: Schemas, seen: tuple[int, ...] = ()
+) -> Iterator[SchemaField]:
     """Yield the members of an object, or of the objects in a list or a choice."""
     schema = _resolve(schema, schemas)
     # A schema that holds itself is shown once.
@@ -93,12 +95,12 @@ def list_fields(schema: Schema, schemas: Schemas, seen: tuple[int, ...] = ()) ->
     required = schema.get("required", ())
     for name, member in schema.get("properties", {}).items():
         whole = _resolve(member, schemas)
-        yield Field(
+        yield SchemaField(
             name=name,
-            type=tell_type(member, schemas),
+            type=describe_type(member, schemas),
             is_required=name in required,
             description=member.get("description") or whole.get("description", ""),
-            limits=tell_limits(whole),
+            limits=describe_limits(whole),
             fields=tuple(list_fields(member, schemas, inside)),
         )
     for key in ("anyOf", "oneOf", "allOf"):
@@ -160,7 +162,7 @@ def _resolve(schema: Schema, schemas: Schemas) -> Schema:
     return schema
 
 
-def tell_limits(schema: Schema) -> str:
+def describe_limits(schema: Schema) -> str:
     """The limits and the default of a value, in words."""
     told = [form.format(_plain(schema[key])) for key, form in _LIMITS.items() if key in schema]
     if schema.get("default") not in (None, "", [], {}):

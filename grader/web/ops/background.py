@@ -6,11 +6,11 @@ import threading
 from collections.abc import Callable
 
 #: Asked now and then by the work: whether it must end.
-ShouldEnd = Callable[[], bool]
-Work = Callable[[ShouldEnd], None]
+ShouldStop = Callable[[], bool]
+Work = Callable[[ShouldStop], None]
 
 
-class Background:
+class BackgroundRunner:
     """Does one piece of work at a time; whoever comes meanwhile is told so and may come again."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from typing import Any, TextIO, cast
 import structlog
 from structlog.typing import FilteringBoundLogger, Processor
 
-Logs = FilteringBoundLogger
+Logger = FilteringBoundLogger
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 #: Libraries whose warnings are told as lines of ours; what uvicorn says of a request is not wanted.
@@ -29,7 +29,7 @@ def open_logs(
     pretty: bool | None = None,
     level: str = "info",
     messages: bool = False,
-) -> Logs:
+) -> Logger:
     """Return what writes log lines.
 
     Parameters
@@ -49,22 +49,22 @@ def open_logs(
         else structlog.processors.JSONRenderer(ensure_ascii=False)
     )
     logger = structlog.wrap_logger(
-        _Lines(target),
+        _LineWriter(target),
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(
                 fmt="iso", utc=True, key="timestamp" if shows else "at"
             ),
-            _ExceptionTeller(messages),
+            _ExceptionFormatter(messages),
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         cache_logger_on_first_use=True,
     )
-    return cast(Logs, logger)
+    return cast(Logger, logger)
 
 
-class _Lines:
+class _LineWriter:
     """Writes lines; a log that cannot be written must not fail a request."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -81,7 +81,7 @@ class _Lines:
     debug = info = warning = error = critical = msg
 
 
-class _ExceptionTeller:
+class _ExceptionFormatter:
     """Replaces an exception in a line by its description."""
 
     def __init__(self, messages: bool) -> None:
@@ -109,22 +109,22 @@ def _describe(error: BaseException, messages: bool, seen: set[int]) -> Iterator[
     for frame in traceback.extract_tb(error.__traceback__)[-30:]:
         yield f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line or ''}".rstrip(": ")
     kind = f"{type(error).__module__}.{type(error).__qualname__}"
-    said = str(error) if messages else _harmless(error)
+    said = str(error) if messages else _safe_message(error)
     yield f"{kind}: {said}" if said else kind
 
 
-def _harmless(error: BaseException) -> str:
+def _safe_message(error: BaseException) -> str:
     # What the operating system says, such as "No space left on device", quotes nobody.
     return (error.strerror or "") if isinstance(error, OSError) else ""
 
 
-def capture_libraries(logs: Logs) -> None:
+def install_library_logging(logs: Logger) -> None:
     """Write the warnings of the libraries below as lines of ours; for entry points only.
 
     Use it with ``uvicorn.Config(log_config=None, access_log=False)``: uvicorn's own access log
     would tell addresses with their queries.
     """
-    handler = _Capture(logs)
+    handler = _LibraryHandler(logs)
     for name in _LIBRARIES:
         library = logging.getLogger(name)
         library.handlers[:] = [handler]
@@ -132,8 +132,8 @@ def capture_libraries(logs: Logs) -> None:
         library.propagate = False
 
 
-class _Capture(logging.Handler):
-    def __init__(self, logs: Logs) -> None:
+class _LibraryHandler(logging.Handler):
+    def __init__(self, logs: Logger) -> None:
         super().__init__()
         self._logs = logs
 

@@ -16,7 +16,7 @@ from prometheus_client import (
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-_GROUP_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def open_metrics() -> Metrics:
         writer_group_size=Histogram(
             "keyset_writer_group_size",
             "Attempts that were written with one commit.",
-            buckets=_GROUP_SIZES,
+            buckets=_BATCH_SIZES,
             registry=registry,
         ),
         writer_queue=Gauge(
@@ -79,6 +79,6 @@ def count_request(
     metrics.request_seconds.labels(route, method).observe(seconds)
 
 
-def render(metrics: Metrics) -> bytes:
+def render_metrics(metrics: Metrics) -> bytes:
     """All counters in Prometheus' text form, to be sent as `CONTENT_TYPE`."""
     return generate_latest(metrics.registry)

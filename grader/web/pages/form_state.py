@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 
 from grader.errors import KeysetError
 from grader.web.errors.model import Problem
-from grader.web.errors.problems import problem_of
+from grader.web.errors.problems import to_problem
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class FormState:
     """A form as it was typed; one that nobody has sent yet is empty and has no problem."""
 
     fields: Mapping[str, str] = field(default_factory=dict)
     problem: Problem | None = None
 
     @classmethod
-    def refused(cls, fields: Mapping[str, str], error: KeysetError) -> Typed:
+    def refused(cls, fields: Mapping[str, str], error: KeysetError) -> FormState:
         """A form that could not be used."""
-        return cls(fields, problem_of(error))
+        return cls(fields, to_problem(error))
 
     @property
     def status(self) -> int:

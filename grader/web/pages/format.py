@@ -10,15 +10,15 @@ from markupsafe import Markup
 
 from grader.domain.policies import Phase
 from grader.domain.verdicts import Reason
-from grader.grading.attempts.open_questions import State
+from grader.grading.attempts.open_questions import QuestionStatus
 
 _STATES = {
-    State.NOT_OPEN: "not open yet",
-    State.NOT_STARTED: "not yet submitted",
-    State.STARTED: "tried",
-    State.SOLVED: "solved",
-    State.AWAITS_REVIEW: "waits for a person",
-    State.SUBMITTED: "submitted",
+    QuestionStatus.NOT_OPEN: "not open yet",
+    QuestionStatus.NOT_STARTED: "not yet submitted",
+    QuestionStatus.STARTED: "tried",
+    QuestionStatus.SOLVED: "solved",
+    QuestionStatus.AWAITS_REVIEW: "waits for a person",
+    QuestionStatus.SUBMITTED: "submitted",
 }
 _PHASES = {
     Phase.NOT_OPEN: "not open yet",
@@ -35,29 +35,29 @@ _OUTCOMES = {
 }
 
 
-def say_points(points: Decimal | float | None) -> str:
+def format_points(points: Decimal | float | None) -> str:
     """Points without needless zeros; a dash where there are none yet."""
     return "–" if points is None else f"{Decimal(str(points)).normalize():f}"
 
 
-def say_state(state: State) -> str:
+def format_state(state: QuestionStatus) -> str:
     """Where a student stands, in words that accuse nobody."""
     return _STATES[state]
 
 
-def say_phase(phase: Phase) -> str:
+def format_phase(phase: Phase) -> str:
     """Where an assignment stands in its time."""
     return _PHASES[phase]
 
 
-def say_outcome(outcome: str, reason: str | None = None) -> str:
+def format_outcome(outcome: str, reason: str | None = None) -> str:
     """How a criterion came out; what was not sent waits for nobody."""
     if reason == Reason.NOT_SENT:
         return "not sent yet"
     return _OUTCOMES.get(outcome, outcome)
 
 
-def say_time(moment: datetime, time_zone: str) -> Markup:
+def format_time(moment: datetime, time_zone: str) -> Markup:
     """A moment in the course's time zone with its offset, for programs in UTC."""
     local = moment.astimezone(ZoneInfo(time_zone))
     offset = f"{local:%z}"
@@ -69,14 +69,14 @@ def say_time(moment: datetime, time_zone: str) -> Markup:
     )
 
 
-def say_span(moment: datetime, now: datetime) -> str:
+def format_relative_time(moment: datetime, now: datetime) -> str:
     """How long until a moment, or since: in 3 h 12 min, 2 days ago."""
     is_past = moment < now
-    span = _span(abs(moment - now))
+    span = _format_duration(abs(moment - now))
     return f"{span} ago" if is_past else f"in {span}"
 
 
-def _span(span: timedelta) -> str:
+def _format_duration(span: timedelta) -> str:
     minutes = int(span.total_seconds() // 60)
     days, hours = minutes // 1440, minutes // 60
     if days >= 2:

@@ -15,11 +15,11 @@ from grader.reading.answer import DIGEST
 _MATH = re.compile(r"\$\$(?P<display>[^$]+)\$\$|\$(?P<inline>(?:[^$\n]|\n(?!\s*\n))+)\$")
 # An uploaded file is named by its digest, and has its own link beside the text.
 _ATTACHED = re.compile(rf"\[([^\]\n]*)\]\({DIGEST.pattern}\)")
-_PLACE = re.compile(r"\ue000(\d+)\ue001")
+_PLACEHOLDER = re.compile(r"\ue000(\d+)\ue001")
 
 
 @cache
-def _markdown() -> MarkdownIt:
+def _make_parser() -> MarkdownIt:
     # A picture would tell its server who reads the text, and when; it becomes a link instead.
     plain = MarkdownIt("commonmark", {"html": False, "linkify": False})
     return plain.enable("table").disable("image")
@@ -42,11 +42,11 @@ def to_html(text: str) -> Markup:
         found.append(Markup('<span class="{}">{}</span>').format(kind, tex))
         return f"\ue000{len(found) - 1}\ue001"
 
-    rendered = _markdown().render(_MATH.sub(take, text))
-    return Markup(_PLACE.sub(lambda match: found[int(match[1])], rendered))
+    rendered = _make_parser().render(_MATH.sub(take, text))
+    return Markup(_PLACEHOLDER.sub(lambda match: found[int(match[1])], rendered))
 
 
-def inline_html(text: str) -> Markup:
+def to_inline_html(text: str) -> Markup:
     """A line of text with TeX between dollar signs, and nothing else."""
     parts = []
     end = 0

@@ -6,42 +6,42 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from grader.drawing.plot_text import summarise
+from grader.drawing.plot_text import describe_picture
 from grader.drawing.svg import draw_inline
-from grader.drawing.tables import Table, tabulate
-from grader.grading.attempts.find import Found
-from grader.grading.attempts.plots import picture_attempt
+from grader.drawing.tables import PlotTable, build_tables
+from grader.grading.attempts.find import VisibleAttempt
+from grader.grading.attempts.plots import draw_attempt_plots
 from grader.grading.attempts.report import AttemptReport
 from grader.store.database import Session
 from grader.web.service import Service
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnPlot:
     """A picture with its words and its numbers."""
 
     title: str
     summary: str
     drawing: Markup
-    tables: list[Table]
+    tables: list[PlotTable]
 
 
-def draw_pictures(
-    session: Session, service: Service, found: Found, report: AttemptReport
-) -> list[Drawn]:
+def draw_plots(
+    session: Session, service: Service, found: VisibleAttempt, report: AttemptReport
+) -> list[DrawnPlot]:
     """The pictures of an attempt, where the result may be seen."""
     if report.score is None or not report.feedback:
         return []
-    pictures = picture_attempt(
+    pictures = draw_attempt_plots(
         session, service.desk, found.published, found.attempt, found.judgement
     )
     return [
         # What is drawn is made of numbers and of escaped text.
-        Drawn(
+        DrawnPlot(
             each.title,
-            summarise(each),
+            describe_picture(each),
             Markup(draw_inline(each, name=f"picture-{place}")),
-            tabulate(each),
+            build_tables(each),
         )
         for place, each in enumerate(pictures)
     ]

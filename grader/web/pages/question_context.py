@@ -9,36 +9,36 @@ from typing import Annotated, Any
 from fastapi import Depends
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import Caller, Place, enter
+from grader.accounts.callers import Caller, Membership, get_membership
 from grader.engine.random.variants import Variant
 from grader.grading.attempts.find import list_attempts
 from grader.grading.attempts.open_questions import (
-    Shown,
+    OpenedQuestion,
     get_assignment,
+    get_own_variant,
+    open_question,
     refuse_unopened,
-    show_question,
-    variant_of,
 )
 from grader.grading.attempts.report import AttemptReport
-from grader.grading.submissions.drafts import load_draft
+from grader.grading.submissions.drafts import find_own_draft
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
 from grader.store.queries.attempts import find_judged, has_view
-from grader.store.queries.drafts import DraftLine
-from grader.web.api.courses import Assignment, Question
+from grader.store.queries.submissions import DraftLine
+from grader.web.api.courses import AssignmentId, QuestionId
 from grader.web.auth import CourseId
 from grader.web.pages.rendering import Visitor, VisitorDep
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 #: The address of a question's page.
-QUESTION = "/courses/{course}/assignments/{assignment}/questions/{question}"
+QUESTION_PATH = "/courses/{course}/assignments/{assignment}/questions/{question}"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class QuestionView:
     """A question with what the visitor has done at it."""
 
-    shown: Shown
+    shown: OpenedQuestion
     attempts: list[AttemptReport]
     draft: DraftLine | None
     earlier: dict[str, Any] | None = None
@@ -46,7 +46,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class QuestionContext:
     """Where a visitor is, and when."""
 
     service: Service
@@ -61,13 +61,13 @@ class Here:
         """Who is there."""
         return self.visitor.caller
 
-    def enter(self, session: Session) -> Place:
+    def enter(self, session: Session) -> Membership:
         """The visitor's place in the course run."""
-        return enter(session, self.caller, run_id=self.course)
+        return get_membership(session, self.caller, run_id=self.course)
 
-    def show(self, session: Session, *, keep: bool) -> Shown:
+    def show(self, session: Session, *, keep: bool) -> OpenedQuestion:
         """The question; with `keep` it is noted that it was seen."""
-        return show_question(
+        return open_question(
             session,
             self.service.desk,
             self.enter(session),
@@ -84,9 +84,9 @@ class Here:
         state = get_assignment(session, desk, place, assignment=self.assignment, at=self.at)
         rubric = state.published.rubric(self.question)
         refuse_unopened(state, place, at=self.at)
-        return rubric, variant_of(session, desk, place, rubric, at=self.at, keep=False)
+        return rubric, get_own_variant(session, desk, place, rubric, at=self.at, keep=False)
 
-    async def look(self) -> Seen:
+    async def look(self) -> QuestionView:
         """The question and the attempts so far; the first look of all is noted."""
         found = await run_in_threadpool(self._look_again)
         if found is None:
@@ -96,11 +96,11 @@ class Here:
         assert found is not None, "a question that was seen is not seen"
         return found
 
-    def _look_again(self) -> Seen | None:
+    def _look_again(self) -> QuestionView | None:
         with self.service.database.read() as session:
             place = self.enter(session)
             if place.enrolment is None:
-                return Seen(self.show(session, keep=False), [], None)
+                return QuestionView(self.show(session, keep=False), [], None)
             part = (place.enrolment.id, self.assignment, self.question)
             if not has_view(session, part=part):
                 return None
@@ -112,12 +112,14 @@ class Here:
                 question=self.question,
                 at=self.at,
             )
-            draft = load_draft(session, place, assignment=self.assignment, question=self.question)
+            draft = find_own_draft(
+                session, place, assignment=self.assignment, question=self.question
+            )
             shown = self.show(session, keep=False)
-            return Seen(shown, attempts, draft, _earlier_answer(session, shown))
+            return QuestionView(shown, attempts, draft, _find_earlier_answer(session, shown))
 
 
-def _earlier_answer(session: Session, shown: Shown) -> dict[str, Any] | None:
+def _find_earlier_answer(session: Session, shown: OpenedQuestion) -> dict[str, Any] | None:
     rubric = shown.question.rubric.earlier
     if rubric is None:
         return None
@@ -128,16 +130,16 @@ def _earlier_answer(session: Session, shown: Shown) -> dict[str, Any] | None:
     return found[0].answer if found else None
 
 
-def find_here(
+def make_question_context(
     course: CourseId,
-    assignment: Assignment,
-    question: Question,
+    assignment: AssignmentId,
+    question: QuestionId,
     visitor: VisitorDep,
     service: ServiceDep,
     at: ReceivedAt,
-) -> Here:
+) -> QuestionContext:
     """Where a visitor is, from the address."""
-    return Here(service, visitor, course, assignment, question, at)
+    return QuestionContext(service, visitor, course, assignment, question, at)
 
 
-HereDep = Annotated[Here, Depends(find_here)]
+QuestionContextDep = Annotated[QuestionContext, Depends(make_question_context)]

@@ -14,18 +14,18 @@ from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from grader import __version__
-from grader.accounts.callers import Caller, recognise_session
-from grader.accounts.sign_in import csrf_token
+from grader.accounts.callers import Caller, check_session
+from grader.accounts.sign_in import make_csrf_token
 from grader.errors import KeysetError, NotSignedIn
-from grader.web.auth import refuse_forged, session_secret
-from grader.web.errors.problems import headers_of, problem_of
+from grader.web.auth import find_session_secret, refuse_forged
+from grader.web.errors.problems import build_error_headers, to_problem
 from grader.web.http.body import read_form
 from grader.web.pages import format
-from grader.web.pages.markdown import inline_html, to_html
-from grader.web.service import Service, received_at, service_of
+from grader.web.pages.markdown import to_html, to_inline_html
+from grader.web.service import Service, get_received_at, get_service
 
 #: A form with an answer is as large as an answer by JSON may be.
-MOST_FORM_BYTES = 1 << 20
+MAX_FORM_BYTES = 1 << 20
 
 
 @cache
@@ -39,14 +39,14 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "prose": to_html,
-        "line": inline_html,
-        "points": format.say_points,
-        "state": format.say_state,
-        "phase": format.say_phase,
-        "outcome": format.say_outcome,
-        "span": format.say_span,
+        "line": to_inline_html,
+        "points": format.format_points,
+        "state": format.format_state,
+        "phase": format.format_phase,
+        "outcome": format.format_outcome,
+        "span": format.format_relative_time,
     }
-    environment.globals |= {"time": format.say_time, "version": __version__}
+    environment.globals |= {"time": format.format_time, "version": __version__}
     return environment
 
 
@@ -65,28 +65,28 @@ class Visitor:
     @property
     def csrf(self) -> str:
         """What every form of this visitor carries."""
-        return csrf_token(self.secret)
+        return make_csrf_token(self.secret)
 
 
-def find_visitor(request: Request) -> Visitor:
+def get_visitor(request: Request) -> Visitor:
     """Who is signed in; NotSignedIn leads to the page where one signs in."""
-    secret = session_secret(request)
+    secret = find_session_secret(request)
     if secret is None:
         raise NotSignedIn
-    service: Service = service_of(request)
+    service: Service = get_service(request)
     with service.database.read() as session:
-        caller = recognise_session(session, secret, at=received_at(request))
+        caller = check_session(session, secret, at=get_received_at(request))
     request.state.caller = caller.id
     service.budgets.spend("read", caller.id)
     return Visitor(caller, secret)
 
 
-VisitorDep = Annotated[Visitor, Depends(find_visitor)]
+VisitorDep = Annotated[Visitor, Depends(get_visitor)]
 
 
 async def read_own_form(request: Request, visitor: VisitorDep) -> dict[str, str]:
     """The fields of a form that a page of ours has sent."""
-    form = await read_form(request, most_bytes=MOST_FORM_BYTES)
+    form = await read_form(request, most_bytes=MAX_FORM_BYTES)
     refuse_forged(request, visitor.secret, form.pop("csrf", ""))
     return form
 
@@ -115,13 +115,13 @@ class PageRoute(APIRoute):
 
 def show_error(request: Request, error: KeysetError) -> HTMLResponse:
     """An error as a page, in the same words that programs get."""
-    problem = problem_of(error)
+    problem = to_problem(error)
     page = render(request, "error.html", status=problem.status, problem=problem, visitor=None)
-    page.headers.update(headers_of(error))
+    page.headers.update(build_error_headers(error))
     return page
 
 
-def wants_part(request: Request) -> bool:
+def is_htmx_request(request: Request) -> bool:
     """Whether htmx asks, which puts a part of a page in its place."""
     return request.headers.get("HX-Request") == "true"
 
@@ -130,9 +130,9 @@ def render(request: Request, template: str, *, status: int = 200, **context: Any
     """A page, or a part of one where only that is asked for."""
     page = _environment().get_template(template)
     text = page.render(
-        now=received_at(request),
+        now=get_received_at(request),
         path=request.url.path,
-        is_part=wants_part(request),
+        is_part=is_htmx_request(request),
         **context,
     )
     return HTMLResponse(text, status_code=status)

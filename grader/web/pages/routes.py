@@ -18,18 +18,18 @@ from grader.web.pages.staff import (
     roster_import,
     rubrics,
 )
-from grader.web.pages.student import compare, downloads, drafting, question, work
+from grader.web.pages.student import compare, downloads, drafts, question, work
 
-_ON_THE_WAY_IN = (sign_in.router,)
-_FOR_STUDENTS = (
+_SIGN_IN_ROUTERS = (sign_in.router,)
+_STUDENT_ROUTERS = (
     work.router,
     question.router,
-    drafting.router,
+    drafts.router,
     downloads.router,
     compare.router,
     tokens.router,
 )
-_FOR_STAFF = (
+_STAFF_ROUTERS = (
     home.router,
     dashboard.router,
     student_question.router,
@@ -47,5 +47,5 @@ _FOR_STAFF = (
 
 def install_pages(app: FastAPI) -> None:
     """Let the app answer with pages."""
-    for router in (*_ON_THE_WAY_IN, *_FOR_STUDENTS, *_FOR_STAFF):
+    for router in (*_SIGN_IN_ROUTERS, *_STUDENT_ROUTERS, *_STAFF_ROUTERS):
         app.include_router(router)

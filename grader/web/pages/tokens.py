@@ -10,10 +10,10 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import Place, enter_as
+from grader.accounts.callers import Membership, get_membership_as
 from grader.accounts.people import is_plain
 from grader.accounts.tokens import (
-    MOST_DAYS,
+    MAX_DAYS,
     NewToken,
     make_own_token,
     make_service_token,
@@ -21,13 +21,13 @@ from grader.accounts.tokens import (
     revoke_service_token,
 )
 from grader.domain.roles import STUDENT_SCOPES, Role, Scope
-from grader.errors import Fault, MalformedRequest
+from grader.errors import ErrorDetail, MalformedRequest
 from grader.store.database import Session
 from grader.store.queries.courses import list_enrolments
-from grader.store.queries.tokens import TokenLine, list_tokens
+from grader.store.queries.credentials import TokenLine, list_tokens
 from grader.web.api.tokens import TokenId
 from grader.web.auth import CourseId
-from grader.web.pages.form_state import Typed
+from grader.web.pages.form_state import FormState
 from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
@@ -35,10 +35,10 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _OWN = "/tokens"
 _COURSE = "/courses/{course}/tokens"
-_LONGEST_LABEL = 200
+_MAX_LABEL_LENGTH = 200
 
 #: What each scope lets a program do.
-SCOPE_WORDS: Mapping[Scope, str] = {
+_SCOPE_DESCRIPTIONS: Mapping[Scope, str] = {
     Scope.READ: "See courses, assignments, questions and your own attempts.",
     Scope.SUBMIT: "Check and submit answers.",
     Scope.GRADES_READ: "See everybody's grades and attempts, and what waits for review.",
@@ -53,7 +53,7 @@ _SERVICE_SCOPES = tuple(scope for scope in Scope if scope is not Scope.SUBMIT)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class _TokenRequest:
     """The token that somebody asks for."""
 
     label: str
@@ -61,7 +61,7 @@ class Asked:
     days: int
 
 
-def read_asked(form: Mapping[str, str]) -> Asked:
+def _read_token_request(form: Mapping[str, str]) -> _TokenRequest:
     """What a form asks for.
 
     Raises
@@ -72,17 +72,17 @@ def read_asked(form: Mapping[str, str]) -> Asked:
     label, days = form.get("label", "").strip(), form.get("days", "").strip()
     scopes = frozenset(scope for scope in Scope if f"scope.{scope.value}" in form)
     faults = []
-    if not 1 <= len(label) <= _LONGEST_LABEL or not is_plain(label):
-        says = f"Say in one line, of at most {_LONGEST_LABEL} characters, what it is for."
-        faults.append(Fault("#/label", "label.invalid", says))
+    if not 1 <= len(label) <= _MAX_LABEL_LENGTH or not is_plain(label):
+        says = f"Say in one line, of at most {_MAX_LABEL_LENGTH} characters, what it is for."
+        faults.append(ErrorDetail("#/label", "label.invalid", says))
     if not scopes:
-        faults.append(Fault("#/scopes", "scopes.empty", "A token needs at least one scope."))
-    if not (days.isascii() and days.isdigit() and len(days) < 5 and 1 <= int(days) <= MOST_DAYS):
-        says = f"A token lasts from 1 to {MOST_DAYS} days."
-        faults.append(Fault("#/days", "days.range", says))
+        faults.append(ErrorDetail("#/scopes", "scopes.empty", "A token needs at least one scope."))
+    if not (days.isascii() and days.isdigit() and len(days) < 5 and 1 <= int(days) <= MAX_DAYS):
+        says = f"A token lasts from 1 to {MAX_DAYS} days."
+        faults.append(ErrorDetail("#/days", "days.range", says))
     if faults:
         raise MalformedRequest(faults[0].detail, code="token.invalid", faults=tuple(faults))
-    return Asked(label, scopes, int(days))
+    return _TokenRequest(label, scopes, int(days))
 
 
 # One's own
@@ -93,29 +93,31 @@ def show_own_tokens(
     request: Request, visitor: VisitorDep, service: ServiceDep, at: ReceivedAt
 ) -> Response:
     """One's own tokens, and a form to make one."""
-    return _own_page(request, visitor, service, at=at)
+    return _render_own_tokens(request, visitor, service, at=at)
 
 
 @router.post(_OWN)
-async def make_one(
+async def create_own_token(
     request: Request, visitor: VisitorDep, form: FormDep, service: ServiceDep, at: ReceivedAt
 ) -> Response:
     """Make a token for oneself; this page alone shows it."""
     try:
-        asked = read_asked(form)
+        asked = _read_token_request(form)
     except MalformedRequest as error:
-        typed = Typed.refused(form, error)
-        return await run_in_threadpool(_own_page, request, visitor, service, at=at, typed=typed)
+        typed = FormState.refused(form, error)
+        return await run_in_threadpool(
+            _render_own_tokens, request, visitor, service, at=at, typed=typed
+        )
     made = await service.writer.run(
         lambda session: make_own_token(
             session, visitor.caller, label=asked.label, scopes=asked.scopes, days=asked.days, at=at
         )
     )
-    return await run_in_threadpool(_own_page, request, visitor, service, at=at, made=made)
+    return await run_in_threadpool(_render_own_tokens, request, visitor, service, at=at, made=made)
 
 
 @router.post(_OWN + "/{token_id}/revoke")
-async def revoke_one(
+async def revoke_token(
     token_id: TokenId, visitor: VisitorDep, form: FormDep, service: ServiceDep, at: ReceivedAt
 ) -> Response:
     """Revoke a token of one's own; from now on it is refused."""
@@ -125,13 +127,13 @@ async def revoke_one(
     return RedirectResponse(_OWN, status_code=303)
 
 
-def _own_page(
+def _render_own_tokens(
     request: Request,
     visitor: Visitor,
     service: Service,
     *,
     at: datetime,
-    typed: Typed | None = None,
+    typed: FormState | None = None,
     made: NewToken | None = None,
 ) -> Response:
     person = visitor.caller.need_person()
@@ -141,7 +143,7 @@ def _own_page(
     # A token never gives more than its owner may, so that students need not see the rest.
     is_student = roles <= {Role.STUDENT} and not person.is_operator
     offered = [scope for scope in Scope if scope in STUDENT_SCOPES or not is_student]
-    return _page(
+    return _render_tokens(
         request, visitor, service, tokens, offered, at=at, typed=typed, made=made, place=None
     )
 
@@ -154,11 +156,11 @@ def show_course_tokens(
     request: Request, course: CourseId, visitor: VisitorDep, service: ServiceDep, at: ReceivedAt
 ) -> Response:
     """The tokens of services of a course, and a form to make one."""
-    return _course_page(request, visitor, service, course, at=at)
+    return _render_course_tokens(request, visitor, service, course, at=at)
 
 
 @router.post(_COURSE)
-async def make_for_course(
+async def create_course_token(
     request: Request,
     course: CourseId,
     visitor: VisitorDep,
@@ -169,8 +171,8 @@ async def make_for_course(
     """Make a token for a service of a course; this page alone shows it."""
 
     def make(session: Session) -> NewToken:
-        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
-        asked = read_asked(form)
+        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        asked = _read_token_request(form)
         return make_service_token(
             session, place, label=asked.label, scopes=asked.scopes, days=asked.days, at=at
         )
@@ -178,17 +180,17 @@ async def make_for_course(
     try:
         made = await service.writer.run(make)
     except MalformedRequest as error:
-        typed = Typed.refused(form, error)
+        typed = FormState.refused(form, error)
         return await run_in_threadpool(
-            _course_page, request, visitor, service, course, at=at, typed=typed
+            _render_course_tokens, request, visitor, service, course, at=at, typed=typed
         )
     return await run_in_threadpool(
-        _course_page, request, visitor, service, course, at=at, made=made
+        _render_course_tokens, request, visitor, service, course, at=at, made=made
     )
 
 
 @router.post(_COURSE + "/{token_id}/revoke")
-async def revoke_for_course(
+async def revoke_course_token(
     course: CourseId,
     token_id: TokenId,
     visitor: VisitorDep,
@@ -200,7 +202,7 @@ async def revoke_for_course(
     await service.writer.run(
         lambda session: revoke_service_token(
             session,
-            enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course),
+            get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course),
             token_id=token_id,
             at=at,
         )
@@ -208,26 +210,26 @@ async def revoke_for_course(
     return RedirectResponse(_COURSE.format(course=course), status_code=303)
 
 
-def _course_page(
+def _render_course_tokens(
     request: Request,
     visitor: Visitor,
     service: Service,
     course: str,
     *,
     at: datetime,
-    typed: Typed | None = None,
+    typed: FormState | None = None,
     made: NewToken | None = None,
 ) -> Response:
     with service.database.read() as session:
-        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         tokens = list_tokens(session, run_id=course)
-    return _page(
+    return _render_tokens(
         request, visitor, service, tokens, _SERVICE_SCOPES, at=at, typed=typed, made=made,
         place=place,
     )  # fmt: skip
 
 
-def _page(
+def _render_tokens(
     request: Request,
     visitor: Visitor,
     service: Service,
@@ -235,11 +237,11 @@ def _page(
     offered: list[Scope] | tuple[Scope, ...],
     *,
     at: datetime,
-    typed: Typed | None,
+    typed: FormState | None,
     made: NewToken | None,
-    place: Place | None,
+    place: Membership | None,
 ) -> Response:
-    typed = typed or Typed()
+    typed = typed or FormState()
     in_force = [each for each in tokens if each.revoked_at is None and each.expires_at > at]
     return render(
         request,
@@ -251,10 +253,10 @@ def _page(
         time_zone=place.run.time_zone if place else "UTC",
         tokens=in_force,
         past=[each for each in tokens if each not in in_force],
-        offered=[(scope.value, SCOPE_WORDS[scope]) for scope in offered],
+        offered=[(scope.value, _SCOPE_DESCRIPTIONS[scope]) for scope in offered],
         usual={f"scope.{scope.value}" for scope in STUDENT_SCOPES} if not place else set(),
-        words={scope.value: words for scope, words in SCOPE_WORDS.items()},
-        most_days=MOST_DAYS,
+        words={scope.value: words for scope, words in _SCOPE_DESCRIPTIONS.items()},
+        most_days=MAX_DAYS,
         typed=typed,
         made=made,
         base_url=service.base_url,

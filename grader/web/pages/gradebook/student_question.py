@@ -7,18 +7,18 @@ from decimal import Decimal, InvalidOperation
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from grader.accounts.callers import enter_as
+from grader.accounts.callers import get_membership_as
 from grader.domain.roles import Role
-from grader.errors import Fault, MalformedRequest
+from grader.errors import ErrorDetail, MalformedRequest
 from grader.grading.attempts.find import list_attempts
-from grader.grading.grades.overrides import override
+from grader.grading.grades.overrides import override_grade
 from grader.store.database import Session
 from grader.store.queries.courses import get_member
 from grader.store.queries.decisions import list_external_scores, list_overrides
 from grader.store.queries.grades import find_grades
-from grader.web.api import staff_presenters as views
-from grader.web.api.courses import Assignment, Question
-from grader.web.api.grades import Student
+from grader.web.api import presenters as views
+from grader.web.api.courses import AssignmentId, QuestionId
+from grader.web.api.grades import StudentLogin
 from grader.web.auth import CourseId
 from grader.web.pages.rendering import FormDep, PageRoute, VisitorDep, render
 from grader.web.service import ReceivedAt, ServiceDep
@@ -30,19 +30,19 @@ _STUDENT = _ASSIGNMENT + "/questions/{question}/students/{student}"
 
 
 @router.get(_STUDENT)
-def show_student(
+def show_student_question(
     request: Request,
     course: CourseId,
-    assignment: Assignment,
-    question: Question,
-    student: Student,
+    assignment: AssignmentId,
+    question: QuestionId,
+    student: StudentLogin,
     visitor: VisitorDep,
     service: ServiceDep,
     at: ReceivedAt,
 ) -> Response:
     """A student's attempts at a question, the grade, its history, and a form to override it."""
     with service.database.read() as session:
-        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         member = get_member(session, run_id=course, login=student)
         attempts = list_attempts(
             session,
@@ -57,7 +57,7 @@ def show_student(
             question
         )
         part = (member.enrolment.id, assignment, question)
-        grade = views.grade_read(
+        grade = views.to_grade_read(
             member.login,
             question,
             rubric.form.points,
@@ -82,9 +82,9 @@ def show_student(
 async def override_score(
     request: Request,
     course: CourseId,
-    assignment: Assignment,
-    question: Question,
-    student: Student,
+    assignment: AssignmentId,
+    question: QuestionId,
+    student: StudentLogin,
     visitor: VisitorDep,
     form: FormDep,
     service: ServiceDep,
@@ -94,8 +94,8 @@ async def override_score(
     points = _read_points(form.get("points", ""))
 
     def change(session: Session) -> None:
-        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
-        override(
+        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        override_grade(
             session,
             service.desk,
             place,
@@ -118,5 +118,5 @@ def _read_points(text: str) -> Decimal | None:
     try:
         return Decimal(text.strip().replace(",", "."))
     except InvalidOperation:
-        fault = Fault("#/points", "points.range", "Points are a number, such as 7.5.")
+        fault = ErrorDetail("#/points", "points.range", "Points are a number, such as 7.5.")
         raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,)) from None

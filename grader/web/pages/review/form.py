@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from grader.errors import Fault, MalformedRequest
+from grader.errors import ErrorDetail, MalformedRequest
 from grader.feedback.report import CriterionReport
-from grader.grading.reviews.review import Waiting, review_version
-from grader.grading.reviews.save import Decision
-from grader.web.pages.format import say_points
+from grader.grading.reviews.review import ReviewTask, format_review_version
+from grader.grading.reviews.save import ReviewDecision
+from grader.web.pages.format import format_points
 
 #: The keys of items in their order; c, n, p and s do something else.
-ITEM_KEYS = "123456789abdefghijklmoqrtuvwxyz"
+_ITEM_KEYS = "123456789abdefghijklmoqrtuvwxyz"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class _FormItem:
     """An item of the rubric, with the key that toggles it where there is one left."""
 
     name: str
@@ -28,11 +28,11 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class PartForm:
+class CriterionReviewForm:
     """The form of one criterion, with what was stored or what somebody has just typed."""
 
-    part: Waiting
-    items: tuple[Item, ...]
+    part: ReviewTask
+    items: tuple[_FormItem, ...]
     is_none: bool
     points: str
     comment: str
@@ -60,24 +60,24 @@ class PartForm:
         return sum(chosen, Decimal(0)) if chosen or self.is_none else None
 
 
-def part_forms(
-    parts: Sequence[Waiting],
+def build_review_forms(
+    parts: Sequence[ReviewTask],
     *,
     comments: Mapping[str, Iterable[str]],
     judged: Mapping[str, CriterionReport],
     sent: Mapping[str, str] | None = None,
-) -> list[PartForm]:
+) -> list[CriterionReviewForm]:
     """The forms of all criteria: as they are stored, or as they were sent and not saved."""
-    keys = iter(ITEM_KEYS)
+    keys = iter(_ITEM_KEYS)
     forms = []
     for part in parts:
-        values = stored_values(part) if sent is None else sent
+        values = _stored_fields(part) if sent is None else sent
         said = values.get(f"{part.criterion}.version", "r0")
         forms.append(
-            PartForm(
+            CriterionReviewForm(
                 part=part,
                 items=tuple(
-                    Item(
+                    _FormItem(
                         name=(name := f"{part.criterion}.item.{place}"),
                         key=next(keys, ""),
                         text=item.text,
@@ -90,34 +90,34 @@ def part_forms(
                 points=values.get(f"{part.criterion}.points", ""),
                 comment=values.get(f"{part.criterion}.comment", ""),
                 # Whoever has seen somebody else's review may put another in its place.
-                version=review_version(part.review),
+                version=format_review_version(part.review),
                 comments=tuple(comments.get(part.criterion, ())),
                 judged=judged.get(part.criterion),
-                is_contested=sent is not None and said != review_version(part.review),
+                is_contested=sent is not None and said != format_review_version(part.review),
             )
         )
     return forms
 
 
-def stored_values(part: Waiting) -> dict[str, str]:
+def _stored_fields(part: ReviewTask) -> dict[str, str]:
     """The fields as they would have been sent for the review that holds."""
     name, review = part.criterion, part.review
-    values = {f"{name}.version": review_version(review)}
+    values = {f"{name}.version": format_review_version(review)}
     if review is None:
         return values
     chosen = [each for each in review.items if each < len(part.items)]
     values |= {f"{name}.item.{each}": "on" for each in chosen}
     values[f"{name}.comment"] = review.comment
     if review.points != sum((part.items[each].points for each in chosen), Decimal(0)):
-        values[f"{name}.points"] = say_points(review.points)
+        values[f"{name}.points"] = format_points(review.points)
     elif not chosen and part.items:
         values[f"{name}.none"] = "on"
     elif not part.items:
-        values[f"{name}.points"] = say_points(review.points)
+        values[f"{name}.points"] = format_points(review.points)
     return values
 
 
-def read_decisions(form: Mapping[str, str], parts: Sequence[Waiting]) -> list[Decision]:
+def read_decisions(form: Mapping[str, str], parts: Sequence[ReviewTask]) -> list[ReviewDecision]:
     """What was decided; a criterion of which nothing is said is left for later.
 
     Raises
@@ -129,7 +129,7 @@ def read_decisions(form: Mapping[str, str], parts: Sequence[Waiting]) -> list[De
     return [each for each in found if each is not None]
 
 
-def _read_decision(form: Mapping[str, str], part: Waiting) -> Decision | None:
+def _read_decision(form: Mapping[str, str], part: ReviewTask) -> ReviewDecision | None:
     name = part.criterion
     items = tuple(place for place in range(len(part.items)) if f"{name}.item.{place}" in form)
     text = form.get(f"{name}.points", "")
@@ -140,11 +140,11 @@ def _read_decision(form: Mapping[str, str], part: Waiting) -> Decision | None:
     if not is_decided:
         if not comment:
             return None
-        fault = Fault(
+        fault = ErrorDetail(
             "#/items", "review.empty", f"{part.title}: say which items hold, or give points."
         )
         raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,))
-    return Decision(name, items, points, comment, form.get(f"{name}.version", ""))
+    return ReviewDecision(name, items, points, comment, form.get(f"{name}.version", ""))
 
 
 def _read_points(text: str) -> Decimal:
@@ -154,7 +154,7 @@ def _read_points(text: str) -> Decimal:
             return points
     except InvalidOperation:
         pass
-    fault = Fault(
+    fault = ErrorDetail(
         "#/points", "points.range", "Points are a number with two decimals at most, such as 7.5."
     )
     raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,))

@@ -11,29 +11,36 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import Place
-from grader.errors import MalformedRequest, Outdated, Unavailable
-from grader.grading.reviews.claims import claim, claim_next, release
-from grader.grading.reviews.queue import Queue, load_progress, load_queue, shows_names
-from grader.grading.reviews.save import load_parts, save_reviews
+from grader.accounts.callers import Membership
+from grader.errors import MalformedRequest, OutdatedVersion, Unavailable
+from grader.grading.reviews.claims import claim_attempt, claim_next, release_claim
+from grader.grading.reviews.queue import ReviewQueue, load_progress, load_queue, may_show_names
+from grader.grading.reviews.save import load_review_tasks, save_reviews
 from grader.store.database import Session
-from grader.store.queries.claims import ClaimLine, find_claim, list_claims
+from grader.store.queries.decisions import ClaimLine, find_claim, list_claims
 from grader.web.api.attempts import AttemptId
-from grader.web.api.courses import Assignment, Question
+from grader.web.api.courses import AssignmentId, QuestionId
 from grader.web.auth import CourseId
 from grader.web.errors.model import Problem
-from grader.web.errors.problems import problem_of
-from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render, wants_part
+from grader.web.errors.problems import to_problem
+from grader.web.pages.rendering import (
+    FormDep,
+    PageRoute,
+    Visitor,
+    VisitorDep,
+    is_htmx_request,
+    render,
+)
 from grader.web.pages.review.form import read_decisions
 from grader.web.pages.review.sheet import (
-    Saved,
-    Sheet,
-    Where,
+    ReviewPath,
+    ReviewSheet,
+    SavedReview,
     enter_as_reviewer,
-    find_place,
-    holder_name,
-    load_sheet,
-    say_saved,
+    find_saved_review,
+    get_attempt_to_review,
+    load_holder_name,
+    load_review_sheet,
 )
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
@@ -43,24 +50,24 @@ _REVIEW = "/courses/{course}/assignments/{assignment}/review"
 _ATTEMPT = _REVIEW + "/{question}/{attempt_id}"
 
 #: An attempt that somebody comes from.
-From = Annotated[str | None, Query(max_length=64)]
+PreviousAttempt = Annotated[str | None, Query(max_length=64)]
 
 
-def _read_where(
-    course: CourseId, assignment: Assignment, question: Question, attempt_id: AttemptId
-) -> Where:
+def _make_review_path(
+    course: CourseId, assignment: AssignmentId, question: QuestionId, attempt_id: AttemptId
+) -> ReviewPath:
     """The attempt that an address leads to."""
-    return Where(course, assignment, question, attempt_id)
+    return ReviewPath(course, assignment, question, attempt_id)
 
 
-WhereDep = Annotated[Where, Depends(_read_where)]
+ReviewPathDep = Annotated[ReviewPath, Depends(_make_review_path)]
 
 
 @router.get(_REVIEW)
-def show_review(
+def show_review_progress(
     request: Request,
     course: CourseId,
-    assignment: Assignment,
+    assignment: AssignmentId,
     visitor: VisitorDep,
     service: ServiceDep,
     at: ReceivedAt,
@@ -69,7 +76,9 @@ def show_review(
     with service.database.read() as session:
         place = enter_as_reviewer(session, visitor, course)
         progress = load_progress(session, service.desk, place, assignment=assignment, at=at)
-        has_names = shows_names(session, progress.published, place, waiting=progress.waiting, at=at)
+        has_names = may_show_names(
+            session, progress.published, place, waiting=progress.waiting, at=at
+        )
     return render(
         request,
         "review.html",
@@ -82,20 +91,20 @@ def show_review(
 
 
 @router.get(_REVIEW + "/{question}")
-async def go_to_next(
+async def open_next_attempt(
     request: Request,
     course: CourseId,
-    assignment: Assignment,
-    question: Question,
+    assignment: AssignmentId,
+    question: QuestionId,
     visitor: VisitorDep,
     service: ServiceDep,
     at: ReceivedAt,
-    after: From = None,
-    saved: From = None,
+    after: PreviousAttempt = None,
+    saved: PreviousAttempt = None,
 ) -> Response:
     """Lead to an attempt that waits and that nobody else holds, or say that there is none."""
 
-    def look() -> Queue:
+    def look() -> ReviewQueue:
         with service.database.read() as session:
             place = enter_as_reviewer(session, visitor, course)
             return load_queue(
@@ -110,41 +119,43 @@ async def go_to_next(
 
     found = await service.writer.run(take)
     if found is not None:
-        path = Where(course, assignment, question, found).path
+        path = ReviewPath(course, assignment, question, found).path
         more = f"?{urlencode({'saved': saved})}" if saved else ""
         return RedirectResponse(path + more, status_code=303)
-    return await run_in_threadpool(_say_end, request, visitor, service, course, queue, saved, at=at)
+    return await run_in_threadpool(
+        _render_queue_end, request, visitor, service, course, queue, saved, at=at
+    )
 
 
-def _earlier(
-    session: Session, service: Service, place: Place, here: Where, saved: str | None
-) -> Saved | None:
+def _find_saved(
+    session: Session, service: Service, place: Membership, here: ReviewPath, saved: str | None
+) -> SavedReview | None:
     """What was saved of the attempt that somebody comes from."""
     if saved is None:
         return None
-    return say_saved(session, service, place, replace(here, attempt_id=saved))
+    return find_saved_review(session, service, place, replace(here, attempt_id=saved))
 
 
-def _say_end(
+def _render_queue_end(
     request: Request,
     visitor: Visitor,
     service: Service,
     course: str,
-    queue: Queue,
+    queue: ReviewQueue,
     saved: str | None,
     *,
     at: datetime,
 ) -> Response:
-    here = Where(course, queue.published.line.assignment, queue.question, "")
+    here = ReviewPath(course, queue.published.line.assignment, queue.question, "")
     with service.database.read() as session:
         place = enter_as_reviewer(session, visitor, course)
         waiting = {each.attempt.id for each in queue.waiting_for(place)}
         holders = [
-            (holder_name(session, each), each.until)
+            (load_holder_name(session, each), each.until)
             for each in list_claims(session, run_id=course, at=at)
             if each.attempt_id in waiting
         ]
-        earlier = _earlier(session, service, place, here, saved)
+        earlier = _find_saved(session, service, place, here, saved)
     return render(
         request,
         "review_end.html",
@@ -161,28 +172,28 @@ def _say_end(
 @router.get(_ATTEMPT)
 async def show_attempt_to_review(
     request: Request,
-    where: WhereDep,
+    where: ReviewPathDep,
     visitor: VisitorDep,
     service: ServiceDep,
     at: ReceivedAt,
-    saved: From = None,
+    saved: PreviousAttempt = None,
 ) -> Response:
     """An attempt on the desk; whoever opens it holds it."""
 
-    def look() -> tuple[Sheet, Saved | None]:
+    def look() -> tuple[ReviewSheet, SavedReview | None]:
         with service.database.read() as session:
-            sheet = load_sheet(session, service, visitor, where, at=at)
-            return sheet, _earlier(session, service, sheet.place, where, saved)
+            sheet = load_review_sheet(session, service, visitor, where, at=at)
+            return sheet, _find_saved(session, service, sheet.place, where, saved)
 
     sheet, earlier = await run_in_threadpool(look)
-    held, name = await _hold(service, visitor, where, at=at)
-    return _sheet_page(request, visitor, sheet, held, name, saved=earlier)
+    held, name = await _claim_attempt(service, visitor, where, at=at)
+    return _render_sheet(request, visitor, sheet, held, name, saved=earlier)
 
 
 @router.post(_ATTEMPT)
 async def save_review(
     request: Request,
-    where: WhereDep,
+    where: ReviewPathDep,
     visitor: VisitorDep,
     form: FormDep,
     service: ServiceDep,
@@ -191,8 +202,8 @@ async def save_review(
     """Save a review and go on to the next; what cannot be saved stays in the form."""
 
     def save(session: Session) -> None:
-        place, _ = find_place(session, service, visitor, where)
-        parts = load_parts(session, service.desk, place, where.attempt_id)
+        place, _ = get_attempt_to_review(session, service, visitor, where)
+        parts = load_review_tasks(session, service.desk, place, where.attempt_id)
         decisions = read_decisions(form, parts)
         save_reviews(
             session, service.desk, place, attempt_id=where.attempt_id, decisions=decisions, at=at
@@ -200,23 +211,23 @@ async def save_review(
 
     try:
         await service.writer.run(save)
-    except (MalformedRequest, Outdated, Unavailable) as error:
-        problem = problem_of(error)
+    except (MalformedRequest, OutdatedVersion, Unavailable) as error:
+        problem = to_problem(error)
         return await run_in_threadpool(
-            _say_unsaved, request, visitor, service, where, form, problem, at=at
+            _render_unsaved, request, visitor, service, where, form, problem, at=at
         )
     goal = f"{where.queue_path}?{urlencode({'after': where.attempt_id, 'saved': where.attempt_id})}"
-    if wants_part(request):
+    if is_htmx_request(request):
         # Only now does the page go on, because only now is it certain.
         return Response(media_type="text/html", headers={"HX-Redirect": goal})
     return RedirectResponse(goal, status_code=303)
 
 
-def _say_unsaved(
+def _render_unsaved(
     request: Request,
     visitor: Visitor,
     service: Service,
-    where: Where,
+    where: ReviewPath,
     form: dict[str, str],
     problem: Problem,
     *,
@@ -224,16 +235,16 @@ def _say_unsaved(
 ) -> Response:
     """The page with all that was typed, and why it was not saved."""
     with service.database.read() as session:
-        sheet = load_sheet(session, service, visitor, where, at=at, sent=form)
+        sheet = load_review_sheet(session, service, visitor, where, at=at, sent=form)
         held = find_claim(session, attempt_id=where.attempt_id, at=at)
-        name = holder_name(session, held) if held else ""
-    return _sheet_page(request, visitor, sheet, held, name, problem=problem)
+        name = load_holder_name(session, held) if held else ""
+    return _render_sheet(request, visitor, sheet, held, name, problem=problem)
 
 
 @router.post(_ATTEMPT + "/claim")
-async def keep_claim(
+async def update_claim(
     request: Request,
-    where: WhereDep,
+    where: ReviewPathDep,
     visitor: VisitorDep,
     form: FormDep,
     service: ServiceDep,
@@ -246,40 +257,40 @@ async def keep_claim(
 
         def leave(session: Session) -> None:
             place = enter_as_reviewer(session, visitor, where.course)
-            release(session, place, attempt_id=where.attempt_id)
+            release_claim(session, place, attempt_id=where.attempt_id)
 
         await service.writer.run(leave)
     else:
-        held, name = await _hold(service, visitor, where, at=at)
+        held, name = await _claim_attempt(service, visitor, where, at=at)
     return render(request, "parts/claim.html", visitor=visitor, where=where, held=held, name=name)
 
 
-async def _hold(
-    service: Service, visitor: Visitor, where: Where, *, at: datetime
+async def _claim_attempt(
+    service: Service, visitor: Visitor, where: ReviewPath, *, at: datetime
 ) -> tuple[ClaimLine, str]:
     """Who holds an attempt from now on, with the name."""
 
     def hold(session: Session) -> tuple[ClaimLine, str]:
         place = enter_as_reviewer(session, visitor, where.course)
-        held = claim(session, place, attempt_id=where.attempt_id, at=at)
-        return held, holder_name(session, held)
+        held = claim_attempt(session, place, attempt_id=where.attempt_id, at=at)
+        return held, load_holder_name(session, held)
 
     return await service.writer.run(hold)
 
 
-def _sheet_page(
+def _render_sheet(
     request: Request,
     visitor: Visitor,
-    sheet: Sheet,
+    sheet: ReviewSheet,
     held: ClaimLine | None,
     name: str,
     *,
-    saved: Saved | None = None,
+    saved: SavedReview | None = None,
     problem: Problem | None = None,
 ) -> Response:
     return render(
         request,
-        "parts/review_form.html" if wants_part(request) else "review_attempt.html",
+        "parts/review_form.html" if is_htmx_request(request) else "review_attempt.html",
         status=problem.status if problem else 200,
         visitor=visitor,
         sheet=sheet,

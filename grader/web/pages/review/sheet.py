@@ -7,46 +7,45 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from grader.accounts.callers import Place, enter_as
+from grader.accounts.callers import Membership, get_membership_as
 from grader.domain.roles import Role
-from grader.errors import NotFound, Refused
-from grader.feedback.given import given_values
-from grader.grading.attempts.find import Found, find_attempt, report_attempt
+from grader.errors import NotFound, RequestRefused
+from grader.feedback.given import build_given_values
+from grader.grading.attempts.find import VisibleAttempt, get_visible_attempt, load_attempt_report
 from grader.grading.attempts.report import AttemptReport
-from grader.grading.grades.overrides import refuse_own
+from grader.grading.grades.overrides import refuse_own_work
 from grader.grading.reviews.queue import (
-    A_SERVICE,
-    Entry,
-    Queue,
+    SERVICE_NAME,
+    QueueEntry,
+    ReviewQueue,
     load_progress,
     load_queue,
-    pseudonym,
-    shows_names,
+    make_pseudonym,
+    may_show_names,
 )
-from grader.grading.reviews.review import review_version
-from grader.grading.reviews.save import load_parts
+from grader.grading.reviews.review import format_review_version
+from grader.grading.reviews.save import load_review_tasks
 from grader.grading.submissions.uploads import list_files
 from grader.reading.answer import DIGEST
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
-from grader.store.queries.claims import ClaimLine
-from grader.store.queries.courses import Member, find_member
-from grader.store.queries.decisions import list_comments
+from grader.store.queries.courses import MemberLine, find_member
+from grader.store.queries.decisions import ClaimLine, list_comments
 from grader.store.queries.people import find_names
-from grader.store.queries.uploads import UploadLine
-from grader.web.pages.format import say_points
-from grader.web.pages.plots import Drawn, draw_pictures
+from grader.store.queries.submissions import UploadLine
+from grader.web.pages.format import format_points
+from grader.web.pages.plots import DrawnPlot, draw_plots
 from grader.web.pages.rendering import Visitor
-from grader.web.pages.review.form import PartForm, part_forms
+from grader.web.pages.review.form import CriterionReviewForm, build_review_forms
 from grader.web.pages.student.downloads import GivenArray, list_arrays
 from grader.web.service import Service
 
 #: So many earlier comments are offered.
-_COMMENTS = 6
+_MAX_COMMENTS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class ReviewPath:
     """A question of an assignment, and an attempt at it."""
 
     course: str
@@ -66,31 +65,31 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class ReviewSheet:
     """One attempt on the reviewer's desk."""
 
-    where: Where
-    place: Place
-    queue: Queue
-    entry: Entry
+    where: ReviewPath
+    place: Membership
+    queue: ReviewQueue
+    entry: QueueEntry
     is_counted: bool
     rubric: Rubric
     report: AttemptReport
-    pictures: list[Drawn]
+    pictures: list[DrawnPlot]
     given: dict[str, Any]
     files: list[UploadLine]
-    forms: list[PartForm]
+    forms: list[CriterionReviewForm]
     reviewers: Mapping[str, str]
-    student: Member | None
+    student: MemberLine | None
     """Whose it is, where that may be known."""
 
     @property
-    def neighbours(self) -> tuple[Entry | None, Entry | None]:
+    def neighbours(self) -> tuple[QueueEntry | None, QueueEntry | None]:
         """The entries before and after it."""
         return self.queue.neighbours(self.entry.attempt.id)
 
     @property
-    def texts(self) -> list[PartForm]:
+    def texts(self) -> list[CriterionReviewForm]:
         """The parts in which something was written; what is only a file is not among them."""
         written = [each for each in self.forms if each.part.text is not None]
         return [each for each in written if not DIGEST.fullmatch(each.part.text or "")]
@@ -112,130 +111,137 @@ class Sheet:
         return list_arrays(self.given)
 
 
-def enter_as_reviewer(session: Session, visitor: Visitor, course: str) -> Place:
+def enter_as_reviewer(session: Session, visitor: Visitor, course: str) -> Membership:
     """The visitor in a course run, as an assistant or an instructor."""
-    return enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+    return get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
 
 
-def find_place(
-    session: Session, service: Service, visitor: Visitor, where: Where
-) -> tuple[Place, Found]:
+def get_attempt_to_review(
+    session: Session, service: Service, visitor: Visitor, where: ReviewPath
+) -> tuple[Membership, VisibleAttempt]:
     """An attempt of somebody else, where it stands under its own question."""
     place = enter_as_reviewer(session, visitor, where.course)
-    found = find_attempt(session, service.desk, visitor.caller, attempt_id=where.attempt_id)
+    found = get_visible_attempt(session, service.desk, visitor.caller, attempt_id=where.attempt_id)
     attempt = found.attempt
     named = (attempt.run_id, attempt.assignment, attempt.question)
     if named != (where.course, where.assignment, where.question):
         raise NotFound
-    refuse_own(place, attempt.enrolment_id)
+    refuse_own_work(place, attempt.enrolment_id)
     return place, found
 
 
-def load_sheet(
+def load_review_sheet(
     session: Session,
     service: Service,
     visitor: Visitor,
-    where: Where,
+    where: ReviewPath,
     *,
     at: datetime,
     sent: Mapping[str, str] | None = None,
-) -> Sheet:
+) -> ReviewSheet:
     """An attempt on the desk, with what was typed where that could not be saved."""
     desk = service.desk
-    place, found = find_place(session, service, visitor, where)
+    place, found = get_attempt_to_review(session, service, visitor, where)
     queue = load_queue(session, desk, place, assignment=where.assignment, question=where.question)
     counted = queue.find(where.attempt_id)
-    parts = tuple(load_parts(session, desk, place, where.attempt_id))
+    parts = tuple(load_review_tasks(session, desk, place, where.attempt_id))
     if not parts:
-        raise Refused("Nothing in this attempt waits for a person.", code="review.not_needed")
+        raise RequestRefused(
+            "Nothing in this attempt waits for a person.", code="review.not_needed"
+        )
     rubric = found.published.rubric(where.question)
-    report = report_attempt(session, desk, found, at=at)
+    report = load_attempt_report(session, desk, found, at=at)
     variant = desk.variant_answered(session, found.attempt, rubric)
-    return Sheet(
+    return ReviewSheet(
         where=where,
         place=place,
         queue=queue,
-        entry=Entry(found.attempt, parts),
+        entry=QueueEntry(found.attempt, parts),
         is_counted=counted is not None,
         rubric=rubric,
         report=report,
-        pictures=draw_pictures(session, service, found, report),
-        given=given_values(rubric.scope, variant, rubric.form.given),
+        pictures=draw_plots(session, service, found, report),
+        given=build_given_values(rubric.scope, variant, rubric.form.given),
         files=list_files(
             session, enrolment_id=found.attempt.enrolment_id, answer=found.attempt.answer
         ),
-        forms=part_forms(
+        forms=build_review_forms(
             parts,
-            comments={each.criterion: _comments(session, where, each.criterion) for each in parts},
+            comments={
+                each.criterion: _list_earlier_comments(session, where, each.criterion)
+                for each in parts
+            },
             judged={each.id: each for each in report.criteria if each.outcome != "pending"},
             sent=sent,
         ),
-        reviewers=_reviewers(session, parts),
-        student=_student(session, service, place, queue, found, at=at),
+        reviewers=_find_reviewer_names(session, parts),
+        student=_find_visible_student(session, service, place, queue, found, at=at),
     )
 
 
-def _comments(session: Session, where: Where, criterion: str) -> list[str]:
+def _list_earlier_comments(session: Session, where: ReviewPath, criterion: str) -> list[str]:
     return list_comments(
         session,
         run_id=where.course,
         assignment=where.assignment,
         question=where.question,
         criterion=criterion,
-        limit=_COMMENTS,
+        limit=_MAX_COMMENTS,
     )
 
 
-def _reviewers(session: Session, parts: tuple[Any, ...]) -> dict[str, str]:
+def _find_reviewer_names(session: Session, parts: tuple[Any, ...]) -> dict[str, str]:
     """Who made the reviews that hold, by what they are known as."""
     by = {each.review.by for each in parts if each.review}
     names = find_names(session, person_ids=by)
-    return {each: names.get(each, A_SERVICE) for each in by}
+    return {each: names.get(each, SERVICE_NAME) for each in by}
 
 
-def _student(
+def _find_visible_student(
     session: Session,
     service: Service,
-    place: Place,
-    queue: Queue,
-    found: Found,
+    place: Membership,
+    queue: ReviewQueue,
+    found: VisibleAttempt,
     *,
     at: datetime,
-) -> Member | None:
+) -> MemberLine | None:
     # Mostly something of the question itself waits, and then nothing else need be looked at.
     if queue.done < len(queue.entries):
         return None
     assignment = found.attempt.assignment
     progress = load_progress(session, service.desk, place, assignment=assignment, at=at)
-    if not shows_names(session, found.published, place, waiting=progress.waiting, at=at):
+    if not may_show_names(session, found.published, place, waiting=progress.waiting, at=at):
         return None
     return find_member(session, run_id=place.run.id, login=found.attempt.enrolment_id)
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedReview:
     """What was saved of an attempt, in words, and the address where it can be changed."""
 
     words: str
     path: str
 
 
-def say_saved(session: Session, service: Service, place: Place, where: Where) -> Saved | None:
+def find_saved_review(
+    session: Session, service: Service, place: Membership, where: ReviewPath
+) -> SavedReview | None:
     """What is stored of an attempt that somebody comes from; None where nothing is."""
     try:
-        parts = load_parts(session, service.desk, place, where.attempt_id)
+        parts = load_review_tasks(session, service.desk, place, where.attempt_id)
     except NotFound:
         # Whatever stands in an address, the page itself is there.
         return None
     said = ", ".join(
-        f"{say_points(each.review.points)} of {say_points(each.possible)} points"
-        f" (version {review_version(each.review)})"
+        f"{format_points(each.review.points)} of {format_points(each.possible)} points"
+        f" (version {format_review_version(each.review)})"
         for each in parts
         if each.review
     )
-    return Saved(f"{pseudonym(where.attempt_id)}, {said}", where.path) if said else None
+    return SavedReview(f"{make_pseudonym(where.attempt_id)}, {said}", where.path) if said else None
 
 
-def holder_name(session: Session, claim: ClaimLine) -> str:
+def load_holder_name(session: Session, claim: ClaimLine) -> str:
     """Who holds an attempt."""
-    return find_names(session, person_ids=[claim.by]).get(claim.by, A_SERVICE)
+    return find_names(session, person_ids=[claim.by]).get(claim.by, SERVICE_NAME)

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Annotated
+from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, Query, Request, Response
+from markupsafe import Markup
 
-from grader.accounts.callers import enter_as
+from grader.accounts.callers import get_membership_as
 from grader.domain.fairness import Group
 from grader.domain.roles import Role
-from grader.domain.statistics import DUBIOUS_BELOW, FEWEST_STUDENTS
+from grader.domain.statistics import LOW_DISCRIMINATION, MIN_STUDENTS
 from grader.domain.verdicts import Outcome
-from grader.engine.confidence import wilson
+from grader.drawing.charts import Bar, ReferenceLine, draw_bar_chart, draw_step_chart
+from grader.engine.confidence import compute_wilson_interval
 from grader.engine.question import Criterion
-from grader.grading.analytics.drilldown import AttemptPage, Wanted, list_behind
-from grader.grading.analytics.question import analyse_assignment, analyse_question
-from grader.web.api.courses import Assignment, Question
+from grader.grading.analytics.drilldown import AttemptFilter, AttemptPage, list_filtered_attempts
+from grader.grading.analytics.models import AssignmentStatistics, AttemptsToSolve
+from grader.grading.analytics.question import load_assignment_analysis, load_question_analysis
+from grader.web.api.courses import AssignmentId, QuestionId
 from grader.web.auth import CourseId
 from grader.web.pages.rendering import PageRoute, VisitorDep, render
-from grader.web.pages.staff import figures
-from grader.web.pages.staff.charts import draw_posts, draw_survival
+from grader.web.pages.staff import statistics_text as text
 from grader.web.pagination import Cursor, decode_cursor, encode_cursor
 from grader.web.service import ReceivedAt, ServiceDep
 
@@ -28,35 +33,35 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 _ANALYTICS = "/courses/{course}/assignments/{assignment}/analytics"
 _QUESTION = _ANALYTICS + "/{question}"
 _PAGE = 100
-_Named = Annotated[str | None, Query(max_length=200)]
+_NameQuery = Annotated[str | None, Query(max_length=200)]
 
 
 @router.get(_ANALYTICS)
 def show_analytics(
     request: Request,
     course: CourseId,
-    assignment: Assignment,
+    assignment: AssignmentId,
     visitor: VisitorDep,
     service: ServiceDep,
     at: ReceivedAt,
 ) -> Response:
     """How students did on an assignment: one row for each question, and when attempts came."""
     with service.database.read() as session:
-        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
-        kept = analyse_assignment(session, service.desk, place, assignment=assignment, at=at)
+        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        kept = load_assignment_analysis(session, service.desk, place, assignment=assignment, at=at)
     statistics = kept.value.statistics
     return render(
         request,
         "analytics.html",
         visitor=visitor,
         place=place,
-        figure=figures,
+        figure=text,
         assignment=assignment,
         statistics=statistics,
         as_of=kept.at,
-        posts=draw_posts(statistics, time_zone=place.run.time_zone),
-        fewest=FEWEST_STUDENTS,
-        dubious_below=DUBIOUS_BELOW,
+        posts=_draw_arrivals(statistics, time_zone=place.run.time_zone),
+        fewest=MIN_STUDENTS,
+        dubious_below=LOW_DISCRIMINATION,
     )
 
 
@@ -64,16 +69,16 @@ def show_analytics(
 def show_question_analytics(
     request: Request,
     course: CourseId,
-    assignment: Assignment,
-    question: Question,
+    assignment: AssignmentId,
+    question: QuestionId,
     visitor: VisitorDep,
     service: ServiceDep,
     at: ReceivedAt,
 ) -> Response:
     """How students did on one question: figures, wrong answers, and whether draws are fair."""
     with service.database.read() as session:
-        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
-        found = analyse_question(
+        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        found = load_question_analysis(
             session, service.desk, place, assignment=assignment, question=question, at=at
         )
     solving = found.statistics.attempts_to_solve
@@ -82,42 +87,42 @@ def show_question_analytics(
         "question_analytics.html",
         visitor=visitor,
         place=place,
-        figure=figures,
+        figure=text,
         assignment=assignment,
         title=found.analysis.value.statistics.title,
         rubric=found.rubric,
         of=found.statistics,
         unexplained=found.unexplained,
         fairness=found.fairness.value,
-        interval=_interval,
+        interval=_format_interval,
         as_of=min(found.analysis.at, found.fairness.at),
-        solving=draw_survival(solving) if solving else None,
-        titles=_titles(found.rubric.question.criteria),
+        solving=_draw_survival(solving) if solving else None,
+        titles=_list_criterion_titles(found.rubric.question.criteria),
         outcomes=[each.value for each in Outcome],
-        fewest=FEWEST_STUDENTS,
+        fewest=MIN_STUDENTS,
     )
 
 
-def _titles(criteria: tuple[Criterion, ...]) -> dict[str, str]:
+def _list_criterion_titles(criteria: tuple[Criterion, ...]) -> dict[str, str]:
     return {each.id: each.title for each in criteria}
 
 
-def _interval(group: Group) -> str:
-    found = wilson(group.solved, group.students, 1.96)
-    return f"{figures.share(found.low)} to {figures.share(found.high)}"
+def _format_interval(group: Group) -> str:
+    found = compute_wilson_interval(group.solved, group.students, 1.96)
+    return f"{text.format_share(found.low)} to {text.format_share(found.high)}"
 
 
 @router.get(_QUESTION + "/attempts")
-def show_attempts_behind(
+def show_drilldown(
     request: Request,
     course: CourseId,
-    assignment: Assignment,
-    question: Question,
+    assignment: AssignmentId,
+    question: QuestionId,
     visitor: VisitorDep,
     service: ServiceDep,
-    misconception: _Named = None,
-    group: _Named = None,
-    criterion: _Named = None,
+    misconception: _NameQuery = None,
+    group: _NameQuery = None,
+    criterion: _NameQuery = None,
     outcome: Outcome | None = None,
     first: bool = False,
     unsolved: bool = False,
@@ -125,7 +130,7 @@ def show_attempts_behind(
     cursor: Cursor = None,
 ) -> Response:
     """The attempts behind a number, a page at a time."""
-    wanted = Wanted(
+    wanted = AttemptFilter(
         misconception=misconception,
         group=group,
         criterion=criterion,
@@ -136,8 +141,8 @@ def show_attempts_behind(
     )
     after = decode_cursor(cursor, str, str)
     with service.database.read() as session:
-        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
-        page = list_behind(
+        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        page = list_filtered_attempts(
             session,
             service.desk,
             place,
@@ -153,19 +158,112 @@ def show_attempts_behind(
         "attempts_behind.html",
         visitor=visitor,
         place=place,
-        figure=figures,
+        figure=text,
         assignment=assignment,
         title=title,
         page=page,
         wanted=wanted,
-        titles=_titles(page.rubric.question.criteria),
+        titles=_list_criterion_titles(page.rubric.question.criteria),
         first_page=str(request.url.remove_query_params("cursor").query),
-        next=_next(request, page),
+        next=_next_query(request, page),
         is_first=after is None,
     )
 
 
-def _next(request: Request, page: AttemptPage) -> str | None:
+def _next_query(request: Request, page: AttemptPage) -> str | None:
     if not page.has_more:
         return None
     return request.url.include_query_params(cursor=encode_cursor(*page.rows[-1].place)).query
+
+
+#: More columns than this cannot be told apart.
+_MAX_COLUMNS = 120
+#: So many hours one column may stand for.
+_COLUMN_HOURS = (1, 2, 3, 6, 12, 24, 48, 168)
+_HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _ArrivalsChart:
+    """Attempts in stretches of so many hours: the picture, and all stretches with any."""
+
+    drawing: Markup
+    hours: int
+    rows: tuple[tuple[datetime, int, bool], ...]
+    """When a stretch begins, how many attempts it has, and whether it begins after the due date."""
+    busiest: tuple[datetime, int]
+
+
+def _draw_arrivals(statistics: AssignmentStatistics, *, time_zone: str) -> _ArrivalsChart | None:
+    """When attempts arrived, against the due date; None where there are none."""
+    if not statistics.hours:
+        return None
+    due_at = statistics.due_at
+    first, last = statistics.hours[0].hour, statistics.hours[-1].hour
+    # A due date far from all attempts would press them into a corner.
+    if due_at is not None and last < due_at <= last + max(_HOUR * 24, (last - first) / 2):
+        last = due_at
+    count = int((last - first) / _HOUR) + 1
+    hours = next(
+        (each for each in _COLUMN_HOURS if count / each <= _MAX_COLUMNS), _COLUMN_HOURS[-1]
+    )
+    counts = [0] * (-(-count // hours))
+    for each in statistics.hours:
+        counts[int((each.hour - first) / _HOUR) // hours] += each.attempts
+    begins = [first + place * hours * _HOUR for place in range(len(counts))]
+    busiest = max(zip(begins, counts, strict=True), key=lambda item: item[1])
+    columns = [
+        Bar(_format_day(begin, time_zone), count)
+        for begin, count in zip(begins, counts, strict=True)
+    ]
+    mark = None
+    if due_at is not None and first <= due_at <= last + _HOUR * hours:
+        mark = ReferenceLine("due", (due_at - first) / (_HOUR * hours))
+    summary = (
+        f"{text.format_count(statistics.attempts, 'attempt')}, "
+        f"most of them ({busiest[1]}) from {_format_moment(busiest[0], time_zone)} on. "
+        f"{text.format_count(statistics.late_attempts, 'attempt')} came late."
+    )
+    drawing = draw_bar_chart(
+        columns,
+        name="posts",
+        title="When attempts arrived",
+        summary=summary,
+        below="attempts per hour" if hours == 1 else f"attempts in each {hours} hours",
+        mark=mark,
+    )
+    rows = tuple(
+        (begin, count, due_at is not None and begin > due_at)
+        for begin, count in zip(begins, counts, strict=True)
+        if count
+    )
+    # It is made of numbers and of our own words.
+    return _ArrivalsChart(Markup(drawing), hours, rows, busiest)
+
+
+def _format_day(moment: datetime, time_zone: str) -> str:
+    return f"{moment.astimezone(ZoneInfo(time_zone)):%-d %b}"
+
+
+def _format_moment(moment: datetime, time_zone: str) -> str:
+    return f"{moment.astimezone(ZoneInfo(time_zone)):%-d %b %H:%M}"
+
+
+def _draw_survival(solving: AttemptsToSolve) -> Markup | None:
+    """The share without a solution after each attempt; None where nobody has tried."""
+    if not solving.steps:
+        return None
+    last = solving.steps[-1]
+    summary = (
+        f"{text.format_share(solving.steps[0].unsolved)} are without a solution after the first "
+        f"attempt, {text.format_share(last.unsolved)} after attempt {last.attempt}. "
+        f"{solving.censored} of {text.format_count(solving.n, 'student')} stopped without one."
+    )
+    drawing = draw_step_chart(
+        [each.unsolved for each in solving.steps],
+        name="solving",
+        title="Without a solution after so many attempts",
+        summary=summary,
+        below="attempts",
+    )
+    return Markup(drawing)

@@ -5,33 +5,38 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from grader.accounts.callers import enter, enter_as
+from grader.accounts.callers import get_membership, get_membership_as
 from grader.domain.roles import Role
-from grader.grading.analytics.staff_home import DUE_WITHIN, STUCK_AFTER, find_dubious, look_at_today
+from grader.grading.analytics.staff_home import (
+    DUE_WITHIN,
+    STUCK_AFTER,
+    load_dubious_questions,
+    load_staff_home,
+)
 from grader.web.auth import CourseId
 from grader.web.pages.rendering import PageRoute, VisitorDep, render
-from grader.web.pages.staff import figures
+from grader.web.pages.staff import statistics_text
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 @router.get("/courses/{course}")
-def show_today(
+def show_staff_home(
     request: Request, course: CourseId, visitor: VisitorDep, service: ServiceDep, at: ReceivedAt
 ) -> Response:
     """What needs the staff of a course now; students have their own page."""
     with service.database.read() as session:
-        place = enter(session, visitor.caller, run_id=course)
+        place = get_membership(session, visitor.caller, run_id=course)
         if not place.is_staff:
             return RedirectResponse("/", status_code=303)
-        today = look_at_today(session, service.desk, place, at=at)
+        today = load_staff_home(session, service.desk, place, at=at)
     return render(
         request,
         "today.html",
         visitor=visitor,
         place=place,
-        figure=figures,
+        figure=statistics_text,
         today=today,
         stuck_after=STUCK_AFTER,
         due_within_hours=int(DUE_WITHIN.total_seconds() // 3600),
@@ -44,13 +49,13 @@ def show_dubious_questions(
 ) -> Response:
     """Dubious questions, which take seconds to find where there are many attempts."""
     with service.database.read() as session:
-        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
-        dubious = find_dubious(session, service.desk, place, at=at)
+        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        dubious = load_dubious_questions(session, service.desk, place, at=at)
     return render(
         request,
         "today_questions.html",
         visitor=visitor,
         place=place,
-        figure=figures,
+        figure=statistics_text,
         dubious=dubious,
     )

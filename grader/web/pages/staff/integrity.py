@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -10,39 +11,47 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import enter, enter_as
+from grader.accounts.callers import get_membership, get_membership_as
 from grader.domain.roles import Role
-from grader.errors import Refused
-from grader.grading.integrity.check import Checking, start_check
-from grader.grading.integrity.results import Evidence, Results, load_results
+from grader.errors import RequestRefused
+from grader.grading.integrity.check import CheckRun, start_check
+from grader.grading.integrity.coincidence import CoincidenceRate
+from grader.grading.integrity.results import IntegrityResults, ResemblanceEvidence, load_results
 from grader.store.database import Session
-from grader.store.queries.integrity import CheckLine
-from grader.web.api.courses import Assignment
+from grader.store.queries.integrity import IntegrityCheckLine
+from grader.web.api.courses import AssignmentId
 from grader.web.auth import CourseId
-from grader.web.ops.background import Background
-from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render, wants_part
-from grader.web.pages.staff.chances import say_apart, say_for_any, say_for_one
+from grader.web.ops.background import BackgroundRunner
+from grader.web.pages.format import format_relative_time
+from grader.web.pages.rendering import (
+    FormDep,
+    PageRoute,
+    Visitor,
+    VisitorDep,
+    is_htmx_request,
+    render,
+)
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _INTEGRITY = "/courses/{course}/assignments/{assignment}/integrity"
 #: So many of the resemblances that say nothing are listed; they are alike.
-_MOST_ACCIDENTS = 50
+_MAX_COINCIDENCES = 50
 
 
 @router.get(_INTEGRITY)
 def show_integrity(
     request: Request,
     course: CourseId,
-    assignment: Assignment,
+    assignment: AssignmentId,
     visitor: VisitorDep,
     service: ServiceDep,
     at: ReceivedAt,
 ) -> Response:
     """What the last check has found, how far one is that runs, and a button to start one."""
     with service.database.read() as session:
-        place = enter(session, visitor.caller, run_id=course)
+        place = get_membership(session, visitor.caller, run_id=course)
         results = load_results(session, service.desk, place, assignment=assignment, at=at)
     by_question = Counter(each.found.question for each in results.accidents)
     return render(
@@ -52,8 +61,10 @@ def show_integrity(
         place=place,
         assignment_id=assignment,
         results=results,
-        telling=[_tell(each, results) for each in results.telling],
-        accidents=[_tell(each, results) for each in results.accidents[:_MOST_ACCIDENTS]],
+        telling=[_describe_evidence(each, results) for each in results.telling],
+        accidents=[
+            _describe_evidence(each, results) for each in results.accidents[:_MAX_COINCIDENCES]
+        ],
         by_question=sorted(by_question.items()),
         may_start=place.role is Role.INSTRUCTOR,
     )
@@ -63,16 +74,16 @@ def show_integrity(
 def show_progress(
     request: Request,
     course: CourseId,
-    assignment: Assignment,
+    assignment: AssignmentId,
     visitor: VisitorDep,
     service: ServiceDep,
     at: ReceivedAt,
 ) -> Response:
     """How far the check is: a part of the page, which is loaded anew when it is done."""
     with service.database.read() as session:
-        place = enter(session, visitor.caller, run_id=course)
+        place = get_membership(session, visitor.caller, run_id=course)
         results = load_results(session, service.desk, place, assignment=assignment, at=at)
-    if not wants_part(request):
+    if not is_htmx_request(request):
         # Whoever comes here by the address wants the page that it is a part of.
         return RedirectResponse(request.url.path.removesuffix("/progress"), status_code=303)
     page = render(
@@ -88,29 +99,29 @@ def show_progress(
 
 
 @router.post(_INTEGRITY)
-async def begin_check(
+async def create_integrity_check(
     request: Request,
     course: CourseId,
-    assignment: Assignment,
+    assignment: AssignmentId,
     visitor: VisitorDep,
     form: FormDep,
     service: ServiceDep,
     at: ReceivedAt,
 ) -> Response:
     """Start a check in the background, unless one of this assignment runs already."""
-    background: Background = request.app.state.background
-    await run_in_threadpool(_refuse_others, service, visitor, course)
+    background: BackgroundRunner = request.app.state.background
+    await run_in_threadpool(_refuse_non_instructors, service, visitor, course)
     back = RedirectResponse(request.url.path, status_code=303)
     if not background.reserve():
         if await run_in_threadpool(_is_running, service, visitor, course, assignment, at):
             return back
-        raise Refused(
+        raise RequestRefused(
             "Another check is under way; this one can be started when it is done.",
             code="integrity.busy",
         )
 
-    def start(session: Session) -> CheckLine | None:
-        place = enter(session, visitor.caller, run_id=course)
+    def start(session: Session) -> IntegrityCheckLine | None:
+        place = get_membership(session, visitor.caller, run_id=course)
         return start_check(session, service.desk, place, assignment=assignment, at=at)
 
     check = None
@@ -120,38 +131,73 @@ async def begin_check(
         if check is None:
             background.release()
     if check is not None:
-        background.start(partial(_work, service, check))
+        background.start(partial(_run_check, service, check))
     return back
 
 
-def _work(service: Service, check: CheckLine, should_end: Any) -> None:
+def _run_check(service: Service, check: IntegrityCheckLine, should_end: Any) -> None:
     write = service.writer.run_now
-    Checking(service.database, write, service.desk, service.clock, should_end, check).run()
+    CheckRun(service.database, write, service.desk, service.clock, should_end, check).run()
 
 
-def _refuse_others(service: Service, visitor: Visitor, course: str) -> None:
+def _refuse_non_instructors(service: Service, visitor: Visitor, course: str) -> None:
     with service.database.read() as session:
-        enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
 
 
 def _is_running(service: Service, visitor: Visitor, course: str, assignment: str, at: Any) -> bool:
     with service.database.read() as session:
-        place = enter(session, visitor.caller, run_id=course)
+        place = get_membership(session, visitor.caller, run_id=course)
         return load_results(session, service.desk, place, assignment=assignment, at=at).is_running
 
 
-def _tell(evidence: Evidence, results: Results) -> dict[str, Any]:
+def _describe_evidence(evidence: ResemblanceEvidence, results: IntegrityResults) -> dict[str, Any]:
     """A resemblance with its chance and times in words."""
     found, chance = evidence.found, evidence.chance
     rubric = results.published.assignment.rubrics.get(found.question)
     apart = ""
     if found.other_received_at is not None:
-        apart = say_apart(found.received_at, found.other_received_at)
+        apart = format_time_difference(found.received_at, found.other_received_at)
     return {
         "found": found,
         "chance": chance,
         "title": rubric.form.title if rubric else "",
-        "for_any": say_for_any(chance),
-        "for_one": say_for_one(chance),
+        "for_any": _format_chance_for_any(chance),
+        "for_one": _format_chance_for_one(chance),
         "apart": apart,
     }
+
+
+def format_chance(probability: float, *, is_bound: bool = False) -> str:
+    """A probability as people say it; with `is_bound` it is known to be smaller."""
+    if probability >= 0.5:
+        return "not known" if is_bound else "more likely than not"
+    if probability <= 0:
+        return "next to none"
+    return f"{'less than' if is_bound else 'about'} 1 in {_round_down(1 / probability):,}"
+
+
+def _format_chance_for_any(chance: CoincidenceRate) -> str:
+    """How probable it is to solve at least one of the others' variants by accident."""
+    return format_chance(chance.for_any, is_bound=chance.is_bound)
+
+
+def _format_chance_for_one(chance: CoincidenceRate) -> str:
+    """The same for the variant of one student."""
+    one = chance.bound_for_one if chance.is_bound else chance.for_one
+    return format_chance(one, is_bound=chance.is_bound)
+
+
+def format_time_difference(moment: datetime, other: datetime) -> str:
+    """How much earlier or later another moment is: 2 h 13 min earlier."""
+    said = format_relative_time(other, moment)
+    if said.endswith(" ago"):
+        return said.removesuffix(" ago") + " earlier"
+    return said.removeprefix("in ") + " later"
+
+
+def _round_down(number: float) -> int:
+    """To two digits, and never up, so that nothing is said to be rarer than it is."""
+    whole = int(number)
+    step = int(10 ** max(len(str(whole)) - 2, 0))
+    return whole // step * step

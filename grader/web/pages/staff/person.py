@@ -9,35 +9,35 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import enter_as
+from grader.accounts.callers import get_membership_as
 from grader.accounts.links import make_link_for
 from grader.accounts.members import change_member
-from grader.accounts.rosters import leave
-from grader.accounts.sign_in import LINK_LASTS
+from grader.accounts.rosters import end_enrolment
+from grader.accounts.sign_in import LINK_LIFETIME
 from grader.domain.roles import Role
-from grader.errors import MalformedRequest, Refused
+from grader.errors import MalformedRequest, RequestRefused
 from grader.store.database import Session
 from grader.store.queries.courses import get_member
 from grader.store.queries.publications import list_in_force
-from grader.store.queries.roster_lists import find_joined
-from grader.web.api.grades import Student
+from grader.store.queries.rosters import find_joined_at
+from grader.web.api.grades import StudentLogin
 from grader.web.auth import CourseId
-from grader.web.pages.form_state import Typed
+from grader.web.pages.form_state import FormState
 from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render
-from grader.web.pages.staff.roster import person_path, read_role
+from grader.web.pages.staff.roster import build_person_path, read_role
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _PERSON = "/courses/{course}/people/{student}"
-_DONE = {
+_DONE_MESSAGES = {
     "added": "Added. A sign-in link lets them in for the first time.",
     "changed": "Changed.",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class _Link:
+class _SignInLink:
     """A link that signs in once, as it is shown once."""
 
     url: str
@@ -48,20 +48,20 @@ class _Link:
 def show_person(
     request: Request,
     course: CourseId,
-    student: Student,
+    student: StudentLogin,
     visitor: VisitorDep,
     service: ServiceDep,
     done: str = "",
 ) -> Response:
     """Somebody who takes part; instructors may change that."""
-    return _page(request, visitor, service, course, student, said=_DONE.get(done))
+    return _render_page(request, visitor, service, course, student, said=_DONE_MESSAGES.get(done))
 
 
 @router.post(_PERSON)
 async def change_person(
     request: Request,
     course: CourseId,
-    student: Student,
+    student: StudentLogin,
     visitor: VisitorDep,
     form: FormDep,
     service: ServiceDep,
@@ -70,31 +70,31 @@ async def change_person(
     """Give somebody another role or section, or note that somebody left."""
 
     def change(session: Session) -> str:
-        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         member = get_member(session, run_id=course, login=student)
         if form.get("action") == "leave":
-            leave(session, place, member, at=at, by=visitor.caller.id)
+            end_enrolment(session, place, member, at=at, by=visitor.caller.id)
             return f"/courses/{course}/roster?done=left"
         role = read_role(form.get("role", "")) or member.enrolment.role
         section = form.get("section", member.enrolment.section)
         change_member(session, place, member, role=role, section=section, at=at)
-        return person_path(course, member.login, done="changed")
+        return build_person_path(course, member.login, done="changed")
 
     try:
         target = await service.writer.run(change)
-    except (MalformedRequest, Refused) as error:
-        typed = Typed.refused(form, error)
+    except (MalformedRequest, RequestRefused) as error:
+        typed = FormState.refused(form, error)
         return await run_in_threadpool(
-            _page, request, visitor, service, course, student, typed=typed
+            _render_page, request, visitor, service, course, student, typed=typed
         )
     return RedirectResponse(target, status_code=303)
 
 
 @router.post(_PERSON + "/link")
-async def make_link(
+async def create_sign_in_link(
     request: Request,
     course: CourseId,
-    student: Student,
+    student: StudentLogin,
     visitor: VisitorDep,
     form: FormDep,
     service: ServiceDep,
@@ -103,37 +103,39 @@ async def make_link(
     """Make a link with which somebody signs in once; this page alone shows it."""
 
     def make(session: Session) -> str:
-        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         member = get_member(session, run_id=course, login=student)
         return make_link_for(session, place, member, at=at)
 
     try:
         code = await service.writer.run(make)
-    except Refused as error:
-        typed = Typed.refused({}, error)
+    except RequestRefused as error:
+        typed = FormState.refused({}, error)
         return await run_in_threadpool(
-            _page, request, visitor, service, course, student, typed=typed
+            _render_page, request, visitor, service, course, student, typed=typed
         )
-    link = _Link(f"{service.base_url}/sign-in/{code}", at + LINK_LASTS)
-    return await run_in_threadpool(_page, request, visitor, service, course, student, link=link)
+    link = _SignInLink(f"{service.base_url}/sign-in/{code}", at + LINK_LIFETIME)
+    return await run_in_threadpool(
+        _render_page, request, visitor, service, course, student, link=link
+    )
 
 
-def _page(
+def _render_page(
     request: Request,
     visitor: Visitor,
     service: Service,
     course: str,
     student: str,
     *,
-    typed: Typed | None = None,
-    link: _Link | None = None,
+    typed: FormState | None = None,
+    link: _SignInLink | None = None,
     said: str | None = None,
 ) -> Response:
-    typed = typed or Typed()
+    typed = typed or FormState()
     with service.database.read() as session:
-        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         member = get_member(session, run_id=course, login=student)
-        joined_at = find_joined(session, enrolment_id=member.enrolment.id)
+        joined_at = find_joined_at(session, enrolment_id=member.enrolment.id)
         work = [
             (line.assignment, service.desk.published(session, line).form.title)
             for line in list_in_force(session, run_id=course)
@@ -147,11 +149,11 @@ def _page(
         member=member,
         joined_at=joined_at,
         work=work if member.enrolment.role is Role.STUDENT else [],
-        here=person_path(course, member.login),
+        here=build_person_path(course, member.login),
         roles=[(each.value, each.value) for each in Role],
         may_change=place.role is Role.INSTRUCTOR,
         typed=typed,
         link=link,
         said=said,
-        link_days=LINK_LASTS.days,
+        link_days=LINK_LIFETIME.days,
     )

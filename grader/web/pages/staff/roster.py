@@ -10,15 +10,15 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import enter_as
+from grader.accounts.callers import get_membership_as
 from grader.accounts.members import add_member
 from grader.accounts.roster_plans import RosterChange
 from grader.domain.roles import Role
 from grader.errors import MalformedRequest
 from grader.store.database import Session
-from grader.store.queries.roster_lists import Wanted, count_roster, list_roster, list_sections
+from grader.store.queries.rosters import RosterFilter, count_roster, list_roster, list_sections
 from grader.web.auth import CourseId
-from grader.web.pages.form_state import Typed
+from grader.web.pages.form_state import FormState
 from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render
 from grader.web.pagination import Cursor, decode_cursor, encode_cursor
 from grader.web.service import ReceivedAt, Service, ServiceDep
@@ -28,9 +28,9 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 _ROSTER = "/courses/{course}/roster"
 _PAGE = 50
 #: No section begins with a space, so that one alone can stand for having none.
-NO_SECTION = " "
+_NO_SECTION = " "
 #: What was just done, by what the address says.
-_DONE = {
+_DONE_MESSAGES = {
     "applied": "The roster was applied.",
     "left": "They take part no longer. Their work stays, and a roster brings them back.",
 }
@@ -43,8 +43,8 @@ def read_role(text: str) -> Role | None:
     return Role(text) if text in set(Role) else None
 
 
-def _read_wanted(text: str, role: str, section: str) -> Wanted:
-    return Wanted(text.strip(), read_role(role), section.strip() if section else None)
+def _read_filter(text: str, role: str, section: str) -> RosterFilter:
+    return RosterFilter(text.strip(), read_role(role), section.strip() if section else None)
 
 
 @router.get(_ROSTER)
@@ -61,9 +61,9 @@ def show_roster(
 ) -> Response:
     """Who takes part, by login."""
     after = decode_cursor(cursor, str)
-    wanted = _read_wanted(q, role, section)
+    wanted = _read_filter(q, role, section)
     with service.database.read() as session:
-        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         entries = list_roster(
             session,
             run_id=course,
@@ -86,17 +86,17 @@ def show_roster(
         roles=[("", "All roles"), *((each.value, each.value) for each in Role)],
         sections=[("", "All sections"), *_section_options(sections)],
         may_change=place.role is Role.INSTRUCTOR,
-        said=_DONE.get(done),
-        first=_link(asked) if after else None,
-        next=_link(asked, entries[_PAGE - 1].login) if len(entries) > _PAGE else None,
+        said=_DONE_MESSAGES.get(done),
+        first=_make_query(asked) if after else None,
+        next=_make_query(asked, entries[_PAGE - 1].login) if len(entries) > _PAGE else None,
     )
 
 
 def _section_options(sections: list[str]) -> list[tuple[str, str]]:
-    return [(each, each) if each else (NO_SECTION, "No section") for each in sections]
+    return [(each, each) if each else (_NO_SECTION, "No section") for each in sections]
 
 
-def _link(asked: Mapping[str, str], after: str | None = None) -> str:
+def _make_query(asked: Mapping[str, str], after: str | None = None) -> str:
     query = {key: value for key, value in asked.items() if value}
     if after is not None:
         query["cursor"] = encode_cursor(after)
@@ -107,15 +107,15 @@ def _link(asked: Mapping[str, str], after: str | None = None) -> str:
 
 
 @router.get(_ROSTER + "/add")
-def show_adding(
+def show_add_form(
     request: Request, course: CourseId, visitor: VisitorDep, service: ServiceDep
 ) -> Response:
     """A form to add one person."""
-    return _adding_page(request, visitor, service, course, Typed())
+    return _render_add_form(request, visitor, service, course, FormState())
 
 
 @router.post(_ROSTER + "/add")
-async def add_one(
+async def add_person(
     request: Request,
     course: CourseId,
     visitor: VisitorDep,
@@ -128,7 +128,7 @@ async def add_one(
     def add(session: Session) -> RosterChange:
         return add_member(
             session,
-            enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course),
+            get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course),
             login=form.get("login", ""),
             name=form.get("name", ""),
             email=form.get("email", ""),
@@ -140,16 +140,16 @@ async def add_one(
     try:
         added = await service.writer.run(add)
     except MalformedRequest as error:
-        typed = Typed.refused(form, error)
-        return await run_in_threadpool(_adding_page, request, visitor, service, course, typed)
-    return RedirectResponse(person_path(course, added.login, done="added"), status_code=303)
+        typed = FormState.refused(form, error)
+        return await run_in_threadpool(_render_add_form, request, visitor, service, course, typed)
+    return RedirectResponse(build_person_path(course, added.login, done="added"), status_code=303)
 
 
-def _adding_page(
-    request: Request, visitor: Visitor, service: Service, course: str, typed: Typed
+def _render_add_form(
+    request: Request, visitor: Visitor, service: Service, course: str, typed: FormState
 ) -> Response:
     with service.database.read() as session:
-        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
     return render(
         request,
         "roster_add.html",
@@ -161,6 +161,6 @@ def _adding_page(
     )
 
 
-def person_path(course: str, login: str, *, done: str = "") -> str:
+def build_person_path(course: str, login: str, *, done: str = "") -> str:
     """The address of somebody's page."""
     return f"/courses/{course}/people/{quote(login, safe='')}" + (f"?done={done}" if done else "")

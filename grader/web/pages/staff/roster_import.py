@@ -6,40 +6,40 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import enter_as
-from grader.accounts.roster_plans import Kind, RosterPlan, plan_roster
-from grader.accounts.rosters import apply_seen, decode_roster, read_roster
+from grader.accounts.callers import get_membership_as
+from grader.accounts.roster_plans import RosterChangeKind, RosterPlan, plan_roster
+from grader.accounts.rosters import apply_confirmed_roster, decode_roster, read_roster
 from grader.domain.roles import Role
-from grader.errors import KeysetError, MalformedRequest, Refused
+from grader.errors import KeysetError, MalformedRequest, RequestRefused
 from grader.store.database import Session
 from grader.web.auth import CourseId
-from grader.web.pages.form_state import Typed
+from grader.web.pages.form_state import FormState
 from grader.web.pages.rendering import PageRoute, Visitor, VisitorDep, render
-from grader.web.pages.student.answer_form import Sent, SentDep
+from grader.web.pages.student.answer_form import SubmittedForm, SubmittedFormDep
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _IMPORT = "/courses/{course}/roster/import"
 #: So many may leave without saying that it is meant, as in the API.
-_FEW = 5
+_MAX_UNCONFIRMED_LEAVING = 5
 #: What happens to one, and to many.
-_KINDS = {
-    Kind.NEW: ("new", "new"),
-    Kind.ENROLLED: ("enrolled", "enrolled"),
-    Kind.RETURNING: ("comes back", "come back"),
-    Kind.CHANGED: ("changed", "changed"),
-    Kind.UNCHANGED: ("unchanged", "unchanged"),
-    Kind.LEAVING: ("leaves", "leave"),
+_KIND_TEXTS = {
+    RosterChangeKind.NEW: ("new", "new"),
+    RosterChangeKind.ENROLLED: ("enrolled", "enrolled"),
+    RosterChangeKind.RETURNING: ("comes back", "come back"),
+    RosterChangeKind.CHANGED: ("changed", "changed"),
+    RosterChangeKind.UNCHANGED: ("unchanged", "unchanged"),
+    RosterChangeKind.LEAVING: ("leaves", "leave"),
 }
 
 
 @router.get(_IMPORT)
-def show_import(
+def show_import_form(
     request: Request, course: CourseId, visitor: VisitorDep, service: ServiceDep
 ) -> Response:
     """A form for a roster: a file, or its text."""
-    return _form_page(request, visitor, service, course, Typed())
+    return _render_import_form(request, visitor, service, course, FormState())
 
 
 @router.post(_IMPORT)
@@ -47,20 +47,22 @@ async def import_roster(
     request: Request,
     course: CourseId,
     visitor: VisitorDep,
-    sent: SentDep,
+    sent: SubmittedFormDep,
     service: ServiceDep,
     at: ReceivedAt,
 ) -> Response:
     """Show what a roster would change; apply it where that was seen and confirmed."""
     if sent.fields.get("action") == "edit":
-        typed = Typed(sent.fields)
-        return await run_in_threadpool(_form_page, request, visitor, service, course, typed)
+        typed = FormState(sent.fields)
+        return await run_in_threadpool(
+            _render_import_form, request, visitor, service, course, typed
+        )
     if sent.fields.get("action") != "apply":
-        return await run_in_threadpool(_preview, request, visitor, service, course, sent)
+        return await run_in_threadpool(_render_preview, request, visitor, service, course, sent)
 
     def apply(session: Session) -> None:
-        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
-        plan = apply_seen(
+        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        plan = apply_confirmed_roster(
             session,
             place,
             read_roster(sent.fields.get("csv", "")),
@@ -69,40 +71,40 @@ async def import_roster(
             at=at,
             by=visitor.caller.id,
         )
-        _refuse_exodus(plan, is_meant="leaving" in sent.fields)
+        _refuse_many_leaving(plan, is_meant="leaving" in sent.fields)
 
     try:
         await service.writer.run(apply)
-    except (MalformedRequest, Refused) as error:
+    except (MalformedRequest, RequestRefused) as error:
         return await run_in_threadpool(
-            _preview, request, visitor, service, course, sent, error=error
+            _render_preview, request, visitor, service, course, sent, error=error
         )
     return RedirectResponse(f"/courses/{course}/roster?done=applied", status_code=303)
 
 
-def _refuse_exodus(plan: RosterPlan, *, is_meant: bool) -> None:
+def _refuse_many_leaving(plan: RosterPlan, *, is_meant: bool) -> None:
     """Refuse to let many leave unless it is meant: a roster may have been cut off."""
-    leaving = len(plan.of(Kind.LEAVING))
-    if leaving > _FEW and not is_meant:
-        raise Refused(
+    leaving = len(plan.of(RosterChangeKind.LEAVING))
+    if leaving > _MAX_UNCONFIRMED_LEAVING and not is_meant:
+        raise RequestRefused(
             f"{leaving} students would leave. Tick the box if that is meant.",
             code="roster.leaving",
         )
 
 
-def _preview(
+def _render_preview(
     request: Request,
     visitor: Visitor,
     service: Service,
     course: str,
-    sent: Sent,
+    sent: SubmittedForm,
     *,
     error: KeysetError | None = None,
 ) -> Response:
     """What a roster would change, or what is wrong with it."""
     fields = dict(sent.fields)
     with service.database.read() as session:
-        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         try:
             if "file" in sent.files:
                 fields["csv"] = decode_roster(sent.files["file"][1])
@@ -110,9 +112,9 @@ def _preview(
             roster = read_roster(fields.get("csv", ""))
             plan = plan_roster(session, place, roster, is_complete=is_complete)
         except MalformedRequest as refused:
-            typed = Typed.refused(fields, refused)
-            return _form_page(request, visitor, service, course, typed)
-    typed = Typed.refused(fields, error) if error else Typed(fields)
+            typed = FormState.refused(fields, refused)
+            return _render_import_form(request, visitor, service, course, typed)
+    typed = FormState.refused(fields, error) if error else FormState(fields)
     return render(
         request,
         "roster_plan.html",
@@ -121,19 +123,23 @@ def _preview(
         place=place,
         typed=typed,
         plan=plan,
-        changes=[each for each in plan.changes if each.kind is not Kind.UNCHANGED or each.kept],
-        counts=[(n, _KINDS[kind][n != 1]) for kind, n in plan.counts.items() if n],
-        kinds={kind.value: words for kind, (words, _) in _KINDS.items()},
-        leaving=len(plan.of(Kind.LEAVING)),
-        few=_FEW,
+        changes=[
+            each
+            for each in plan.changes
+            if each.kind is not RosterChangeKind.UNCHANGED or each.kept
+        ],
+        counts=[(n, _KIND_TEXTS[kind][n != 1]) for kind, n in plan.counts.items() if n],
+        kinds={kind.value: words for kind, (words, _) in _KIND_TEXTS.items()},
+        leaving=len(plan.of(RosterChangeKind.LEAVING)),
+        few=_MAX_UNCONFIRMED_LEAVING,
     )
 
 
-def _form_page(
-    request: Request, visitor: Visitor, service: Service, course: str, typed: Typed
+def _render_import_form(
+    request: Request, visitor: Visitor, service: Service, course: str, typed: FormState
 ) -> Response:
     with service.database.read() as session:
-        place = enter_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
     return render(
         request,
         "roster_import.html",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from grader.grading.publishing.example_runs import Tried
+from markupsafe import Markup, escape
+
+from grader.grading.publishing.example_runs import ExampleRun
 from grader.rubric.catalog import Rubric
 from grader.rubric.forms import (
     AnswerForm,
@@ -23,14 +27,14 @@ from grader.rubric.forms import (
     RangeForm,
     TextForm,
 )
-from grader.web.pages.format import say_points
+from grader.web.pages.format import format_points
 
 # What an example sends may be a whole matrix; its file has the rest.
-_MOST_SENT = 300
+_MAX_SHOWN_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class GradedItem:
     """Something that earns points."""
 
     title: str
@@ -43,38 +47,38 @@ class Claim:
     needs: str | None = None
 
 
-def _count_points(points: Decimal | None) -> str:
-    return f"{say_points(points)} point{'' if points == 1 else 's'}"
+def _format_point_count(points: Decimal | None) -> str:
+    return f"{format_points(points)} point{'' if points == 1 else 's'}"
 
 
-def list_claims(rubric: Rubric) -> list[Claim]:
+def list_graded_items(rubric: Rubric) -> list[GradedItem]:
     """Everything in a file that earns points, in order: criteria, then fields."""
     has_samples = rubric.question.key_sets is not None
-    claims = [_criterion(each, has_samples=has_samples) for each in rubric.form.criteria]
+    claims = [_describe_criterion(each, has_samples=has_samples) for each in rubric.form.criteria]
     for name, form in rubric.form.answer.items():
-        claim = _field(name, form)
+        claim = _describe_field(name, form)
         if claim is not None:
             claims.append(claim)
     return claims
 
 
-def _criterion(form: CriterionForm, *, has_samples: bool) -> Claim:
+def _describe_criterion(form: CriterionForm, *, has_samples: bool) -> GradedItem:
     by = "measured on every key set" if has_samples else "measured"
-    levels = tuple(_level(each, form.points) for each in form.levels)
-    return Claim(form.title, form.points, by, form.measure, levels, form.needs)
+    levels = tuple(_describe_level(each, form.points) for each in form.levels)
+    return GradedItem(form.title, form.points, by, form.measure, levels, form.needs)
 
 
-def _level(level: LevelForm, points: Decimal) -> str:
+def _describe_level(level: LevelForm, points: Decimal) -> str:
     if level.within is not None:
         bound = f"at most {level.within:g}"
     else:
         bound = f"at least {level.at_least:g}"
     share = f" on at least {level.share:.4g} of the key sets" if level.share is not None else ""
-    credit = "" if level.credit == 1 else f" ({say_points(level.credit * 100)} % of them)"
-    return f"{_count_points(points * level.credit)}{credit} where it is {bound}{share}"
+    credit = "" if level.credit == 1 else f" ({format_points(level.credit * 100)} % of them)"
+    return f"{_format_point_count(points * level.credit)}{credit} where it is {bound}{share}"
 
 
-def _field(name: str, form: AnswerForm) -> Claim | None:
+def _describe_field(name: str, form: AnswerForm) -> GradedItem | None:
     match form:
         case ArrayForm():
             return None
@@ -82,25 +86,27 @@ def _field(name: str, form: AnswerForm) -> Claim | None:
             scales = ", ".join(f"{each:g}" for each in form.scales)
             tried = (f"the earlier answer is tried times {scales}",) if scales != "1" else ()
             level = f"all points within {form.tolerance:g} of it"
-            return Claim(
+            return GradedItem(
                 form.title or name, form.points, "a number, compared", str(form.number),
                 (level, *tried), form.needs,
             )  # fmt: skip
         case ChoiceForm():
             correct = [form.correct] if isinstance(form.correct, str) else list(form.correct)
             right = f"right: {', '.join(correct)}"
-            return Claim(form.title or name, form.points, "a choice", "", (right,), form.needs)
+            return GradedItem(form.title or name, form.points, "a choice", "", (right,), form.needs)
         case TextForm() | FileForm():
             review = form.text if isinstance(form, TextForm) else form.file
-            items = tuple(f"{_count_points(each.points)} for {each.text}" for each in review.items)
+            items = tuple(
+                f"{_format_point_count(each.points)} for {each.text}" for each in review.items
+            )
             points = sum((each.points for each in review.items), Decimal(0))
-            return Claim(name, points, "a person", "", items)
+            return GradedItem(name, points, "a person", "", items)
         case ExternalForm():
-            return Claim(name, form.external, "a score from outside", "", ())
+            return GradedItem(name, form.external, "a score from outside", "", ())
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
+class MisconceptionText:
     """How a misconception is recognised."""
 
     id: str
@@ -110,12 +116,12 @@ class Sign:
     about: tuple[str, ...]
 
 
-def list_signs(rubric: Rubric) -> list[Sign]:
+def list_misconceptions(rubric: Rubric) -> list[MisconceptionText]:
     """The misconceptions of a file, the most telling first."""
-    return [_sign(each) for each in rubric.form.misconceptions]
+    return [_describe_misconception(each) for each in rubric.form.misconceptions]
 
 
-def _sign(form: MisconceptionForm) -> Sign:
+def _describe_misconception(form: MisconceptionForm) -> MisconceptionText:
     signs = [("holds on nearly all key sets:", form.when)] if form.when else []
     tries = ", ".join(f"{each:g}" for each in form.tries)
     with_t = f" for a t of {tries}" if tries else ""
@@ -123,14 +129,14 @@ def _sign(form: MisconceptionForm) -> Sign:
         (f"would earn everything{with_t}:", f"{name} = {code}")
         for name, code in form.passes.items()
     ]
-    return Sign(form.id, form.say, tuple(signs), form.about)
+    return MisconceptionText(form.id, form.say, tuple(signs), form.about)
 
 
 # Examples
 
 
 @dataclass(frozen=True, slots=True)
-class ExampleWords:
+class ExampleText:
     """An example: what is sent, what its file says, what came out."""
 
     name: str
@@ -143,37 +149,37 @@ class ExampleWords:
     fault: str
 
 
-def list_examples(rubric: Rubric, tried: tuple[Tried, ...]) -> list[ExampleWords]:
+def list_examples(rubric: Rubric, tried: tuple[ExampleRun, ...]) -> list[ExampleText]:
     """The examples of a file with what came out of them, in order."""
-    return [_example(rubric, place, each) for place, each in enumerate(tried)]
+    return [_describe_example(rubric, place, each) for place, each in enumerate(tried)]
 
 
-def _example(rubric: Rubric, place: int, tried: Tried) -> ExampleWords:
+def _describe_example(rubric: Rubric, place: int, tried: ExampleRun) -> ExampleText:
     example = tried.example
     found = rubric.document.places.get(("examples", place))
-    return ExampleWords(
+    return ExampleText(
         name=example.name,
         line=found.line if found else None,
-        sent=tuple(_sent(example)),
-        remarks=tuple(_remarks(example)),
-        expected=_expected(example),
-        outcome=_outcome(tried),
+        sent=tuple(_list_sent_values(example)),
+        remarks=tuple(_list_remarks(example)),
+        expected=_describe_expected(example),
+        outcome=_describe_outcomes(tried),
         is_as_stated=tried.is_as_stated,
         fault=tried.faults[0] if tried.faults and not tried.is_as_stated else "",
     )
 
 
-def _sent(example: ExampleForm) -> list[tuple[str, str]]:
+def _list_sent_values(example: ExampleForm) -> list[tuple[str, str]]:
     written = {**example.answer, **example.numbers}
-    return [(name, _shortened(value)) for name, value in written.items()]
+    return [(name, _shorten(value)) for name, value in written.items()]
 
 
-def _shortened(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= _MOST_SENT else text[:_MOST_SENT] + " …"
+    return text if len(text) <= _MAX_SHOWN_CHARACTERS else text[:_MAX_SHOWN_CHARACTERS] + " …"
 
 
-def _remarks(example: ExampleForm) -> list[str]:
+def _list_remarks(example: ExampleForm) -> list[str]:
     remarks = []
     if example.numbers:
         whose = "another student's variant" if example.of == "another" else "the variant"
@@ -181,7 +187,7 @@ def _remarks(example: ExampleForm) -> list[str]:
     if example.rounded is not None:
         remarks.append(f"copied with {example.rounded} decimals")
     if example.uses is not None:
-        fields = ", ".join(f"{name}: {_shortened(each)}" for name, each in example.uses.items())
+        fields = ", ".join(f"{name}: {_shorten(each)}" for name, each in example.uses.items())
         remarks.append(f"with the earlier answer {fields}")
     if example.by_chance:
         share = f"{example.by_chance * 100:.4g} %"
@@ -189,32 +195,74 @@ def _remarks(example: ExampleForm) -> list[str]:
     return remarks
 
 
-def _expected(example: ExampleForm) -> str:
+def _describe_expected(example: ExampleForm) -> str:
     if example.refused:
         return f"refused: {example.refused}"
     earns = example.earns
     if isinstance(earns, RangeForm):
-        points = f"{say_points(earns.at_least)} to {say_points(earns.at_most)} points"
+        points = f"{format_points(earns.at_least)} to {format_points(earns.at_most)} points"
     else:
-        points = _count_points(earns)
+        points = _format_point_count(earns)
     if example.shows == "any":
         return f"{points}; any misconception"
     shown = [example.shows] if isinstance(example.shows, str) else list(example.shows)
     return f"{points}; {', '.join(shown)}" if shown else points
 
 
-def _outcome(tried: Tried) -> str:
+def _describe_outcomes(tried: ExampleRun) -> str:
     """What came out on all variants, in as few words as it takes."""
-    counted = Counter(_came_out(each.earned, each.refused, each.shown) for each in tried.outcomes)
+    counted = Counter(
+        _describe_outcome(each.earned, each.refused, each.shown) for each in tried.outcomes
+    )
     if len(counted) == 1:
         return next(iter(counted))
     return "; ".join(f"{count} × {words}" for words, count in counted.most_common())
 
 
-def _came_out(earned: Decimal | None, refused: str, shown: tuple[str, ...]) -> str:
+def _describe_outcome(earned: Decimal | None, refused: str, shown: tuple[str, ...]) -> str:
     if refused:
         return f"refused: {refused}"
     if earned is None:
         return "read"
-    points = _count_points(earned)
+    points = _format_point_count(earned)
     return f"{points}; {', '.join(shown)}" if shown else points
+
+
+_KEY = re.compile(r"^(?P<before>\s*(?:- )*)(?P<key>[A-Za-z_][\w ,.-]*)(?P<colon>:)(?=\s|$)")
+_BLOCK = re.compile(r"[:-]\s+[|>][+-]?\d?\s*(?:#.*)?$")
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*$")
+
+
+def render_yaml_lines(text: str) -> list[Markup]:
+    """Every line of a file, safe to be shown."""
+    return list(_render_lines(text.splitlines()))
+
+
+def _render_lines(lines: list[str]) -> Iterator[Markup]:
+    # Inside a block of text nothing is a key and nothing a comment, however much it looks so.
+    block: int | None = None
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        if block is not None and (not line.strip() or indent > block):
+            yield escape(line)
+            continue
+        block = indent if _BLOCK.search(line) else None
+        yield _render_line(line)
+
+
+def _render_line(line: str) -> Markup:
+    comment = next(
+        (each for each in _COMMENT.finditer(line) if _is_outside_quotes(line, each.start())), None
+    )
+    code = line[: comment.start()] if comment else line
+    marked = Markup("<i>{}</i>").format(line[comment.start() :]) if comment else Markup()
+    key = _KEY.match(code)
+    if key is None:
+        return escape(code) + marked
+    rest = code[key.end() :]
+    return Markup("{}<b>{}</b>:{}").format(key["before"], key["key"], rest) + marked
+
+
+def _is_outside_quotes(line: str, place: int) -> bool:
+    """Whether no quotes are open at a place of a line."""
+    return all(line.count(quote, 0, place) % 2 == 0 for quote in "\"'")

@@ -9,20 +9,33 @@ from anyio import CapacityLimiter
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import Place, enter_as
+from grader.accounts.callers import Membership, get_membership_as
 from grader.domain.roles import Role
 from grader.errors import NotFound
-from grader.grading.context import Published
-from grader.grading.publishing.example_runs import SHOWN_VARIANTS, find_trial, try_rubric
-from grader.grading.publishing.history import History, PublishedOnce, load_history, load_rubric_text
+from grader.grading.context import PublishedAssignment
+from grader.grading.publishing.example_runs import (
+    SHOWN_VARIANTS,
+    find_example_runs,
+    run_rubric_examples,
+)
+from grader.grading.publishing.history import (
+    PublicationChange,
+    PublicationHistory,
+    get_rubric_text,
+    load_history,
+)
 from grader.grading.publishing.publish import EXAMPLE_VARIANTS
 from grader.rubric.catalog import Rubric
-from grader.rubric.differences import Kind, compare_texts
-from grader.web.api.courses import Assignment, Question
+from grader.rubric.diff import DiffKind, compare_texts
+from grader.web.api.courses import AssignmentId, QuestionId
 from grader.web.auth import CourseId
-from grader.web.pages.rendering import PageRoute, Visitor, VisitorDep, render, wants_part
-from grader.web.pages.staff.rubric_text import list_claims, list_examples, list_signs
-from grader.web.pages.staff.yaml_lines import mark_lines
+from grader.web.pages.rendering import PageRoute, Visitor, VisitorDep, is_htmx_request, render
+from grader.web.pages.staff.rubric_text import (
+    list_examples,
+    list_graded_items,
+    list_misconceptions,
+    render_yaml_lines,
+)
 from grader.web.service import Service, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -32,12 +45,12 @@ _QUESTION = _RUBRICS + "/{question}"
 _Number = Annotated[str, Query(max_length=9)]
 
 
-def _look(
+def _load_rubrics(
     service: Service, visitor: Visitor, course: str, assignment: str
-) -> tuple[Place, Published, History]:
+) -> tuple[Membership, PublishedAssignment, PublicationHistory]:
     """Where the visitor is, what is in force there, and what was published before."""
     with service.database.read() as session:
-        place = enter_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         published = service.desk.in_force(session, run_id=course, assignment=assignment)
         history = load_history(session, run_id=course, assignment=assignment)
     return place, published, history
@@ -47,12 +60,12 @@ def _look(
 def show_rubrics(
     request: Request,
     course: CourseId,
-    assignment: Assignment,
+    assignment: AssignmentId,
     visitor: VisitorDep,
     service: ServiceDep,
 ) -> Response:
     """All questions with their rubrics, and everything that was published."""
-    place, published, history = _look(service, visitor, course, assignment)
+    place, published, history = _load_rubrics(service, visitor, course, assignment)
     rubrics = published.assignment.rubrics
     return render(
         request,
@@ -62,8 +75,8 @@ def show_rubrics(
         published=published,
         rubrics=rubrics,
         changed={name: history.versions_of(name)[0] for name in rubrics},
-        trials={name: find_trial(service.desk, each) for name, each in rubrics.items()},
-        claims={name: len(list_claims(each)) for name, each in rubrics.items()},
+        trials={name: find_example_runs(service.desk, each) for name, each in rubrics.items()},
+        claims={name: len(list_graded_items(each)) for name, each in rubrics.items()},
         history=history,
     )
 
@@ -72,15 +85,15 @@ def show_rubrics(
 def show_rubric(
     request: Request,
     course: CourseId,
-    assignment: Assignment,
-    question: Question,
+    assignment: AssignmentId,
+    question: QuestionId,
     visitor: VisitorDep,
     service: ServiceDep,
 ) -> Response:
     """A question's file as it is in force, and what it says in words."""
-    place, published, history = _look(service, visitor, course, assignment)
+    place, published, history = _load_rubrics(service, visitor, course, assignment)
     rubric = published.rubric(question)
-    trial = find_trial(service.desk, rubric)
+    trial = find_example_runs(service.desk, rubric)
     return render(
         request,
         "rubric.html",
@@ -88,9 +101,9 @@ def show_rubric(
         place=place,
         published=published,
         rubric=rubric,
-        lines=mark_lines(rubric.text),
-        claims=list_claims(rubric),
-        signs=list_signs(rubric),
+        lines=render_yaml_lines(rubric.text),
+        claims=list_graded_items(rubric),
+        signs=list_misconceptions(rubric),
         versions=history.versions_of(question),
         trial=trial,
         examples=list_examples(rubric, trial.tried) if trial else [],
@@ -103,26 +116,26 @@ def show_rubric(
 async def show_examples(
     request: Request,
     course: CourseId,
-    assignment: Assignment,
-    question: Question,
+    assignment: AssignmentId,
+    question: QuestionId,
     visitor: VisitorDep,
     service: ServiceDep,
     short: Annotated[str, Query(max_length=5)] = "",
 ) -> Response:
     """How the examples of a question come out; a part of a page where only that is asked for."""
 
-    def look() -> tuple[Place, Published, Rubric]:
-        place, published, _ = _look(service, visitor, course, assignment)
+    def look() -> tuple[Membership, PublishedAssignment, Rubric]:
+        place, published, _ = _load_rubrics(service, visitor, course, assignment)
         return place, published, published.rubric(question)
 
     place, published, rubric = await run_in_threadpool(look)
     trial = await anyio.to_thread.run_sync(
-        try_rubric, service.desk, rubric, limiter=_one_at_a_time(request)
+        run_rubric_examples, service.desk, rubric, limiter=_get_limiter(request)
     )
     part = "parts/examples_short.html" if short else "parts/examples.html"
     return render(
         request,
-        part if wants_part(request) else "rubric_examples.html",
+        part if is_htmx_request(request) else "rubric_examples.html",
         visitor=visitor,
         place=place,
         published=published,
@@ -134,7 +147,7 @@ async def show_examples(
     )
 
 
-def _one_at_a_time(request: Request) -> CapacityLimiter:
+def _get_limiter(request: Request) -> CapacityLimiter:
     """Examples take a core for seconds: they are tried one after another, beside the readers."""
     state = request.app.state
     if not hasattr(state, "examples_limiter"):
@@ -147,23 +160,23 @@ def _one_at_a_time(request: Request) -> CapacityLimiter:
 def show_versions(
     request: Request,
     course: CourseId,
-    assignment: Assignment,
-    question: Question,
+    assignment: AssignmentId,
+    question: QuestionId,
     visitor: VisitorDep,
     service: ServiceDep,
     before: Annotated[_Number, Query(alias="from")] = "",
     after: Annotated[_Number, Query(alias="to")] = "",
 ) -> Response:
     """The published versions of a question's file, and the difference of two of them."""
-    place, published, history = _look(service, visitor, course, assignment)
+    place, published, history = _load_rubrics(service, visitor, course, assignment)
     versions = history.versions_of(question)
     if not versions:
         raise NotFound
     newest = _read_number(after) if after else versions[0].line.number
-    oldest = _read_number(before) if before else _before(versions, newest)
+    oldest = _read_number(before) if before else _find_previous_number(versions, newest)
     with service.database.read() as session:
         texts = [
-            load_rubric_text(session, history.get(number), question=question)
+            get_rubric_text(session, history.get(number), question=question)
             for number in (oldest, newest)
         ]
     difference = compare_texts(*texts)
@@ -179,8 +192,8 @@ def show_versions(
         newest=newest,
         numbers=[each.line.number for each in history.publications if question in each.versions],
         difference=difference,
-        added=sum(each.kind is Kind.ADDED for each in difference),
-        removed=sum(each.kind is Kind.REMOVED for each in difference),
+        added=sum(each.kind is DiffKind.ADDED for each in difference),
+        removed=sum(each.kind is DiffKind.REMOVED for each in difference),
     )
 
 
@@ -191,7 +204,7 @@ def _read_number(text: str) -> int:
     return int(text)
 
 
-def _before(versions: tuple[PublishedOnce, ...], newest: int) -> int:
+def _find_previous_number(versions: tuple[PublicationChange, ...], newest: int) -> int:
     """Where the version before that of `newest` came from; the same where there is none."""
     brought = [each.line.number for each in versions if each.line.number <= newest]
     return brought[1] if len(brought) > 1 else newest

@@ -11,46 +11,46 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from grader.errors import MalformedRequest
-from grader.grading.submissions.uploads import MOST_BYTES
+from grader.grading.submissions.uploads import MAX_BYTES
 from grader.reading.fields import ArrayField, ChoiceField, Field, FileField, NumberField, TextField
 from grader.web.auth import refuse_forged
 from grader.web.http.body import read_body, read_form
-from grader.web.pages.rendering import MOST_FORM_BYTES, VisitorDep
+from grader.web.pages.rendering import MAX_FORM_BYTES, VisitorDep
 
-_WITH_FILES = "multipart/form-data"
+_MULTIPART = "multipart/form-data"
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SubmittedForm:
     """A form that was sent: its fields, and the files that were chosen in it by field."""
 
     fields: dict[str, str]
     files: dict[str, tuple[str, bytes]]
 
 
-async def read_sent_form(request: Request, visitor: VisitorDep) -> Sent:
+async def read_submitted_form(request: Request, visitor: VisitorDep) -> SubmittedForm:
     """The form of an answer, with files or without."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind == _WITH_FILES:
+    if kind == _MULTIPART:
         sent = await _read_with_files(request)
     else:
-        sent = Sent(await read_form(request, most_bytes=MOST_FORM_BYTES), {})
+        sent = SubmittedForm(await read_form(request, most_bytes=MAX_FORM_BYTES), {})
     refuse_forged(request, visitor.secret, sent.fields.pop("csrf", ""))
     return sent
 
 
-SentDep = Annotated[Sent, Depends(read_sent_form)]
+SubmittedFormDep = Annotated[SubmittedForm, Depends(read_submitted_form)]
 
 
-async def _read_with_files(request: Request) -> Sent:
-    most = MOST_FORM_BYTES + MOST_BYTES
-    body = await read_body(request, types=(_WITH_FILES,), most_bytes=most)
+async def _read_with_files(request: Request) -> SubmittedForm:
+    most = MAX_FORM_BYTES + MAX_BYTES
+    body = await read_body(request, types=(_MULTIPART,), most_bytes=most)
 
     async def whole() -> AsyncGenerator[bytes, None]:
         yield body
 
     parser = MultiPartParser(
-        request.headers, whole(), max_files=10, max_fields=100, max_part_size=MOST_FORM_BYTES
+        request.headers, whole(), max_files=10, max_fields=100, max_part_size=MAX_FORM_BYTES
     )
     fields: dict[str, str] = {}
     files: dict[str, tuple[str, bytes]] = {}
@@ -69,10 +69,10 @@ async def _read_with_files(request: Request) -> Sent:
     await form.close()
     if any("\0" in text for field in fields.items() for text in field):
         raise MalformedRequest("The form holds the character U+0000.", code="form.invalid")
-    return Sent(fields, files)
+    return SubmittedForm(fields, files)
 
 
-def read_answer_in(form: Mapping[str, str], fields: Sequence[Field]) -> dict[str, Any]:
+def read_answer_from_form(form: Mapping[str, str], fields: Sequence[Field]) -> dict[str, Any]:
     """The answer in a form: text for numbers and formulas, options, and what was written.
 
     What was left empty is left out, so that it is told what is missing. A file that belongs to a
@@ -80,13 +80,13 @@ def read_answer_in(form: Mapping[str, str], fields: Sequence[Field]) -> dict[str
     """
     sent: dict[str, Any] = {}
     for field in fields:
-        found = _value(form, field)
+        found = _read_value(form, field)
         if found:
             sent[field.name] = found
     return sent
 
 
-def _value(form: Mapping[str, str], field: Field) -> Any:
+def _read_value(form: Mapping[str, str], field: Field) -> Any:
     name, file = f"answer.{field.name}", form.get(f"file.{field.name}", "")
     match field:
         case ChoiceField(several=True):
@@ -112,11 +112,11 @@ def fill_form(answer: Mapping[str, Any]) -> dict[str, str]:
         elif isinstance(sent, list) and all(isinstance(each, str) for each in sent):
             form |= {f"answer.{field}.{each}": "on" for each in sent}
         else:
-            form[f"answer.{field}"] = _as_text(sent)
+            form[f"answer.{field}"] = _format_value(sent)
     return form
 
 
-def _as_text(sent: Any) -> str:
+def _format_value(sent: Any) -> str:
     """Numbers as they are read again: a list in brackets, each row of a matrix on its own line."""
     if isinstance(sent, list) and sent and all(isinstance(row, list) for row in sent):
         return "[" + ",\n ".join(str(row) for row in sent) + "]"

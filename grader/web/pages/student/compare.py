@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from grader.grading.attempts.compare import NumbersDiffer, compare_attempts
-from grader.grading.attempts.find import find_attempt, report_attempt
+from grader.grading.attempts.compare import NumberDifferences, compare_attempts
+from grader.grading.attempts.find import get_visible_attempt, load_attempt_report
 from grader.web.api.attempts import AttemptId
 from grader.web.pages.rendering import PageRoute, VisitorDep, render
 from grader.web.service import ReceivedAt, ServiceDep
@@ -38,10 +38,10 @@ def show_difference(
     """What was sent otherwise, and what became of it."""
     with service.database.read() as session:
         pair = [
-            find_attempt(session, service.desk, visitor.caller, attempt_id=each)
+            get_visible_attempt(session, service.desk, visitor.caller, attempt_id=each)
             for each in (attempt_id, other_id)
         ]
-        reports = [report_attempt(session, service.desk, each, at=at) for each in pair]
+        reports = [load_attempt_report(session, service.desk, each, at=at) for each in pair]
         fields = compare_attempts(session, service.desk, *pair)
     return render(
         request,
@@ -51,5 +51,5 @@ def show_difference(
         rubric=pair[0].published.rubric(pair[0].attempt.question),
         first=reports[0],
         second=reports[1],
-        fields=[(each, isinstance(each.how, NumbersDiffer)) for each in fields],
+        fields=[(each, isinstance(each.how, NumberDifferences)) for each in fields],
     )

@@ -14,10 +14,10 @@ import orjson
 from fastapi import APIRouter, Path, Response
 
 from grader.errors import NotFound
-from grader.feedback.given import given_values
-from grader.grading.attempts.open_questions import Shown
+from grader.feedback.given import build_given_values
+from grader.grading.attempts.open_questions import OpenedQuestion
 from grader.web.api import models as m
-from grader.web.pages.question_context import QUESTION, Here, HereDep
+from grader.web.pages.question_context import QUESTION_PATH, QuestionContext, QuestionContextDep
 from grader.web.pages.rendering import PageRoute
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -63,19 +63,20 @@ def list_arrays(given: Mapping[str, Any]) -> list[GivenArray]:
     return arrays
 
 
-def _given(shown: Shown) -> dict[str, Any]:
+def _load_given(shown: OpenedQuestion) -> dict[str, Any]:
     rubric = shown.question.rubric
-    return given_values(rubric.scope, shown.variant, rubric.form.given)
+    return build_given_values(rubric.scope, shown.variant, rubric.form.given)
 
 
-@router.get(QUESTION + "/given/{file}")
+@router.get(QUESTION_PATH + "/given/{file}")
 async def download_given(
-    here: HereDep, file: Annotated[str, Path(max_length=80, pattern=r"^[\w-]+\.(json|csv|txt)$")]
+    here: QuestionContextDep,
+    file: Annotated[str, Path(max_length=80, pattern=r"^[\w-]+\.(json|csv|txt)$")],
 ) -> Response:
     """A given array or all of them, as JSON, CSV or for NumPy."""
     seen = await here.look()
     name, _, kind = file.rpartition(".")
-    content = _write(seen.shown, name, kind)
+    content = _encode_given(seen.shown, name, kind)
     return Response(
         content,
         media_type=_TYPES[kind],
@@ -83,14 +84,14 @@ async def download_given(
     )
 
 
-def _write(shown: Shown, name: str, kind: str) -> str | bytes:
-    given = _given(shown)
+def _encode_given(shown: OpenedQuestion, name: str, kind: str) -> str | bytes:
+    given = _load_given(shown)
     arrays = {each.name: each for each in list_arrays(given)}
     match name, kind:
         case _, "json" if name == _ALL:
             return orjson.dumps(given, option=orjson.OPT_INDENT_2)
         case _, "txt" if name == _ALL:
-            return _write_for_numpy(given, arrays)
+            return _format_for_numpy(given, arrays)
         case _, "json" if name in given:
             return orjson.dumps(given[name])
         case _, "csv" if name in arrays:
@@ -101,7 +102,7 @@ def _write(shown: Shown, name: str, kind: str) -> str | bytes:
             raise NotFound
 
 
-def _write_for_numpy(given: dict[str, Any], arrays: dict[str, GivenArray]) -> str:
+def _format_for_numpy(given: dict[str, Any], arrays: dict[str, GivenArray]) -> str:
     lines = ["import numpy as np", ""]
     lines += [
         arrays[name].to_numpy() if name in arrays else f"{name} = {value!r}"
@@ -118,10 +119,10 @@ class Snippets:
     python: str
 
 
-def write_snippets(here: Here, question: m.QuestionRead) -> Snippets:
+def write_snippets(here: QuestionContext, question: m.QuestionRead) -> Snippets:
     """Calls with everything filled in but the token, which belongs in no page."""
     base = here.service.base_url
-    url = f"{base}/api/v1{QUESTION}/attempts".format(
+    url = f"{base}/api/v1{QUESTION_PATH}/attempts".format(
         course=here.course, assignment=here.assignment, question=here.question
     )
     body = json.dumps({"answer": question.example}, ensure_ascii=False)

@@ -6,20 +6,20 @@ from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request, Response
 
-from grader.accounts.callers import Place, enter
+from grader.accounts.callers import Membership, get_membership
 from grader.domain.policies import Phase
-from grader.grading.attempts.find import find_attempt, report_attempt
+from grader.grading.attempts.find import get_visible_attempt, load_attempt_report
 from grader.grading.attempts.open_questions import get_assignment, list_assignments
 from grader.grading.submissions.uploads import list_files
 from grader.store.queries.courses import list_enrolments, list_runs
 from grader.web.api import presenters
 from grader.web.api.attempts import AttemptId
-from grader.web.api.courses import Assignment
+from grader.web.api.courses import AssignmentId
 from grader.web.api.models import AssignmentRead
 from grader.web.auth import CourseId
-from grader.web.pages.plots import draw_pictures
+from grader.web.pages.plots import draw_plots
 from grader.web.pages.rendering import PageRoute, VisitorDep, render
-from grader.web.pages.staff.attempt import show_to_staff
+from grader.web.pages.staff.attempt import show_attempt_to_staff
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -34,9 +34,9 @@ def show_work(
     with service.database.read() as session:
         courses = []
         for enrolment, run in list_enrolments(session, person_id=person.id):
-            place = Place(visitor.caller, run, enrolment.role, enrolment)
+            place = Membership(visitor.caller, run, enrolment.role, enrolment)
             states = list_assignments(session, service.desk, place, at=at)
-            found = [presenters.assignment_read(each, at=at) for each in states]
+            found = [presenters.to_assignment_read(each, at=at) for each in states]
             courses.append((run, enrolment, sorted(found, key=_urgency)))
         known = {run.id for run, _, _ in courses}
         others = list_runs(session) if person.is_operator else []
@@ -60,21 +60,21 @@ def _urgency(assignment: AssignmentRead) -> tuple[bool, bool, datetime]:
 def show_assignment(
     request: Request,
     course: CourseId,
-    assignment: Assignment,
+    assignment: AssignmentId,
     visitor: VisitorDep,
     service: ServiceDep,
     at: ReceivedAt,
 ) -> Response:
     """An assignment with its questions."""
     with service.database.read() as session:
-        place = enter(session, visitor.caller, run_id=course)
+        place = get_membership(session, visitor.caller, run_id=course)
         state = get_assignment(session, service.desk, place, assignment=assignment, at=at)
     return render(
         request,
         "assignment.html",
         visitor=visitor,
         place=place,
-        assignment=presenters.assignment_read(state, at=at),
+        assignment=presenters.to_assignment_read(state, at=at),
     )
 
 
@@ -88,11 +88,11 @@ def show_attempt(
 ) -> Response:
     """An attempt with all that is known about it."""
     with service.database.read() as session:
-        found = find_attempt(session, service.desk, visitor.caller, attempt_id=attempt_id)
+        found = get_visible_attempt(session, service.desk, visitor.caller, attempt_id=attempt_id)
         if not found.is_own:
-            return show_to_staff(request, visitor, service, session, found, at=at)
-        report = report_attempt(session, service.desk, found, at=at)
-        pictures = draw_pictures(session, service, found, report)
+            return show_attempt_to_staff(request, visitor, service, session, found, at=at)
+        report = load_attempt_report(session, service.desk, found, at=at)
+        pictures = draw_plots(session, service, found, report)
         files = list_files(
             session, enrolment_id=found.attempt.enrolment_id, answer=found.attempt.answer
         )

@@ -1,0 +1,140 @@
+"""An answer as it stands in a notebook → what is sent: read as the service would, or refused here.
+
+Numbers go in full precision: every float64 is written with as many digits as tell it from all
+others. What cannot be read is refused before it is sent, by the service's own reader. Formulas are
+the exception: only the service knows what their names stand for.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from grader.client.errors import make_answer_error
+from grader.client.questions import FieldInfo
+from grader.client.results import FieldReading, Reading
+from grader.domain.shapes import make_shape
+from grader.errors import AnswerRefused
+from grader.formula.eval.evaluate import Environment
+from grader.formula.typed.scope import FormulaScope
+from grader.reading.answer import Answer, ExternalScore, Numbers, read_answer
+from grader.reading.fields import (
+    ArrayField,
+    ChoiceField,
+    ExternalField,
+    Field,
+    FileField,
+    NumberField,
+    TextField,
+)
+
+# Deeper than any answer, and the reader refuses it then.
+_MAX_LEVELS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedAnswer:
+    """An answer that may be sent, and the fields whose text only the service can read."""
+
+    answer: Mapping[str, Any]
+    formulas: frozenset[str]
+
+    def body(self) -> bytes:
+        """The request's body; the same answer gives the same bytes."""
+        text = json.dumps({"answer": self.answer}, ensure_ascii=False, allow_nan=False)
+        return text.encode()
+
+
+def build_reading(ready: PreparedAnswer, fields: Sequence[FieldInfo]) -> Reading:
+    """How an answer without formulas was read, in the way that the service tells it."""
+    sent = [each for each in fields if each.name in ready.answer]
+    left_out = [each.name for each in fields if each not in sent and each.is_optional]
+    return Reading(tuple(_build_field_reading(ready, each) for each in sent), tuple(left_out))
+
+
+def _build_field_reading(ready: PreparedAnswer, field: FieldInfo) -> FieldReading:
+    if field.is_numeric:
+        shape = np.shape(ready.answer[field.name])
+        return FieldReading(field.name, "numbers", shape=shape, format="JSON")
+    kinds = {"several": "choice", "external": "score"}
+    return FieldReading(field.name, kinds.get(field.kind, field.kind))
+
+
+def prepare_answer(values: Mapping[str, object], fields: Sequence[FieldInfo]) -> PreparedAnswer:
+    """Read an answer as the service would.
+
+    Parameters
+    ----------
+    values
+        By field: arrays, tensors, lists, numbers, formulas or other text; None is left out.
+
+    Raises
+    ------
+    ClientError
+        With every fault that can be seen from here, in the service's words.
+    """
+    sent = {name: _to_plain(value) for name, value in values.items() if value is not None}
+    formulas = frozenset(
+        each.name for each in fields if each.is_numeric and isinstance(sent.get(each.name), str)
+    )
+    known = [_build_field(each, is_formula=each.name in formulas) for each in fields]
+    try:
+        read = read_answer(sent, known, Environment.empty())
+    except AnswerRefused as refused:
+        raise make_answer_error(refused) from None
+    return PreparedAnswer({**sent, **_list_exact_numbers(read)}, formulas)
+
+
+def _list_exact_numbers(read: Answer) -> dict[str, Any]:
+    """The numbers of an answer as plain data."""
+    exact: dict[str, Any] = {}
+    for name, value in read.values.items():
+        match value:
+            case Numbers():
+                exact[name] = value.array.tolist()
+            case ExternalScore():
+                exact[name] = float(value.points)
+    return exact
+
+
+def _to_plain(value: object, level: int = 0) -> object:
+    """The value in Python's and NumPy's own types; tensors and the like become lists or arrays."""
+    match value:
+        case str():
+            return str(value)
+        case np.ndarray() | np.generic() | int() | float() | complex() | None:
+            return value
+        case list() | tuple() if level < _MAX_LEVELS:
+            return [_to_plain(each, level + 1) for each in value]
+        case set() | frozenset():
+            return sorted(value, key=str)
+    if callable(convert := getattr(value, "tolist", None)):
+        # A tensor on a graphics card has this, while it refuses to become an array.
+        return convert()
+    return np.asarray(value) if hasattr(value, "__array__") else value
+
+
+def _build_field(facts: FieldInfo, *, is_formula: bool) -> Field:
+    if is_formula:
+        # Here it is a text like any other.
+        return TextField(facts.name, most_characters=sys.maxsize)
+    match facts.kind:
+        case "array":
+            return ArrayField(facts.name, make_shape(facts.shape or ()), FormulaScope())
+        case "number":
+            return NumberField(facts.name, FormulaScope())
+        case "choice" | "several":
+            return ChoiceField(facts.name, facts.options, several=facts.kind == "several")
+        case "file":
+            return FileField(facts.name)
+        case "external":
+            # How many points there are at most is for the service to say.
+            return ExternalField(facts.name, Decimal("Infinity"))
+        case _:
+            return TextField(facts.name, most_characters=sys.maxsize)

@@ -1,0 +1,83 @@
+"""What all parts of the compiler share: reading expressions and noting mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from grader.domain.shapes import NUMBER, Shape
+from grader.engine.functions import RUBRIC_FUNCTIONS
+from grader.errors import FormulaError, RubricError, RubricErrors
+from grader.formula.eval.evaluate import Environment, evaluate_finite
+from grader.formula.formula import read_tree
+from grader.formula.typed.scope import FormulaScope
+from grader.formula.typed.tree import Node, collect_names
+from grader.rubric.document import FieldPath, RubricDocument, make_error
+from grader.rubric.forms import Quantity, Size
+
+
+class ExpressionReader:
+    """Reads the expressions of one rubric file, in a scope that grows as names are declared.
+
+    Mistakes are noted rather than raised, so that the author sees all of them. `sampled` are the
+    names whose values change from key set to key set.
+    """
+
+    def __init__(self, document: RubricDocument) -> None:
+        self.document = document
+        self.errors: list[RubricError] = []
+        self.scope = FormulaScope(functions=RUBRIC_FUNCTIONS, allows_conditions=True)
+        self.sampled: set[str] = set()
+
+    def error(self, path: FieldPath, message: str) -> None:
+        """Note a mistake at a place of the file."""
+        self.errors.append(make_error(self.document, path, message))
+
+    def stop_on_errors(self) -> None:
+        """Raise what was noted, before the next step builds on it."""
+        if self.errors:
+            raise RubricErrors(self.errors)
+
+    def read(
+        self,
+        text: Quantity,
+        path: FieldPath,
+        shape: Shape | None = None,
+        scope: FormulaScope | None = None,
+    ) -> Node | None:
+        """Read an expression; None, with the error noted, where it cannot be."""
+        try:
+            node = read_tree(str(text), scope or self.scope)
+        except FormulaError as error:
+            self.error(path, f"{error} (column {error.column} of the formula)")
+            return None
+        if shape is not None and node.shape != shape:
+            self.error(path, f"this must be {shape.describe()}, but it is {node.shape.describe()}")
+            return None
+        return node
+
+    def size(self, size: Size, path: FieldPath) -> int:
+        """A size; 1, with the mistake noted, where it is none."""
+        if isinstance(size, int):
+            return size
+        node = self.read(size, path, NUMBER)
+        if node is None:
+            return 1
+        if collect_names(node):
+            self.error(path, "a size must be known beforehand")
+            return 1
+        value = float(evaluate_finite(node, Environment.empty())[0, 0])
+        if value != int(value) or not 1 <= value <= 1024:
+            self.error(path, f"a size is a whole number from 1 to 1024, but this is {value:g}")
+            return 1
+        return int(value)
+
+    def add_shapes(self, shapes: Mapping[str, Shape], path: FieldPath) -> None:
+        """Declare names, each once."""
+        for name in shapes:
+            if name in self.scope.shapes or name in self.scope.constants:
+                self.error(path, f"{name} already has a meaning")
+        self.scope = self.scope.with_shapes(shapes)
+
+    def axes(self, sizes: tuple[Size, ...], path: FieldPath) -> tuple[int, ...]:
+        """Several sizes."""
+        return tuple(self.size(size, (*path, place)) for place, size in enumerate(sizes))

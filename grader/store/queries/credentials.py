@@ -1,0 +1,224 @@
+"""Tokens for programs, known by the hash of what their owners hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+
+from sqlalchemy import bindparam, func, insert, or_, select, update
+
+from grader.errors import NotFound
+from grader.store.database import Session
+from grader.store.queries.people import PERSON_COLUMNS, PersonLine
+from grader.store.rows import to_line
+from grader.store.tables import BrowserSessionRow, PersonRow, SignInLinkRow, TokenRow
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLine:
+    """A token as its owner sees it; the token itself is not kept."""
+
+    id: str
+    hint: str
+    label: str
+    person_id: str | None
+    run_id: str | None
+    scopes: tuple[str, ...]
+    made_at: datetime
+    expires_at: datetime
+    revoked_at: datetime | None
+    used_at: datetime | None
+
+
+_TOKEN = (
+    TokenRow.id,
+    TokenRow.hint,
+    TokenRow.label,
+    TokenRow.person_id,
+    TokenRow.run_id,
+    TokenRow.scopes,
+    TokenRow.made_at,
+    TokenRow.expires_at,
+    TokenRow.revoked_at,
+    TokenRow.used_at,
+)
+
+
+def add_token(session: Session, token: TokenLine, *, digest: str, by: str) -> None:
+    """Add a token, known by the hash of what its owner holds."""
+    session.execute(
+        insert(TokenRow).values(
+            id=token.id,
+            digest=digest,
+            hint=token.hint,
+            label=token.label,
+            person_id=token.person_id,
+            run_id=token.run_id,
+            scopes=list(token.scopes),
+            by=by,
+            made_at=token.made_at,
+            expires_at=token.expires_at,
+        )
+    )
+
+
+def find_token(
+    session: Session, *, digest: str, at: datetime
+) -> tuple[TokenLine, PersonLine | None] | None:
+    """A token that holds at this moment, with the person it belongs to."""
+    statement = (
+        select(*_TOKEN, *PERSON_COLUMNS)
+        .outerjoin(PersonRow, PersonRow.id == TokenRow.person_id)
+        .where(
+            TokenRow.digest == digest,
+            TokenRow.revoked_at.is_(None),
+            TokenRow.expires_at > at,
+            or_(TokenRow.person_id.is_(None), PersonRow.ended_at.is_(None)),
+        )
+    )
+    row = session.execute(statement).one_or_none()
+    if row is None:
+        return None
+    token = _to_token_line(tuple(row)[: len(_TOKEN)])
+    owner = tuple(row)[len(_TOKEN) :]
+    return token, PersonLine(*owner) if token.person_id else None
+
+
+def _to_token_line(row: tuple[object, ...]) -> TokenLine:
+    line = TokenLine(*row)  # type: ignore[arg-type]  # the columns are in the order of the fields
+    return TokenLine(
+        line.id, line.hint, line.label, line.person_id, line.run_id, tuple(line.scopes),
+        line.made_at, line.expires_at, line.revoked_at, line.used_at,
+    )  # fmt: skip
+
+
+def list_tokens(
+    session: Session, *, person_id: str | None = None, run_id: str | None = None
+) -> list[TokenLine]:
+    """The tokens of a person or of a course run, the newest first."""
+    owner = TokenRow.person_id == person_id if person_id else TokenRow.run_id == run_id
+    statement = select(*_TOKEN).where(owner).order_by(TokenRow.made_at.desc(), TokenRow.id.desc())
+    return [_to_token_line(tuple(row)) for row in session.execute(statement)]
+
+
+def revoke_token(
+    session: Session,
+    *,
+    token_id: str,
+    at: datetime,
+    person_id: str | None = None,
+    run_id: str | None = None,
+) -> None:
+    """Revoke a token of this person or this course run."""
+    owner = TokenRow.person_id == person_id if person_id else TokenRow.run_id == run_id
+    revoked = session.execute(
+        update(TokenRow)
+        .where(TokenRow.id == token_id, owner)
+        .values(revoked_at=func.coalesce(TokenRow.revoked_at, at))
+        .returning(TokenRow.id)
+    ).scalar_one_or_none()
+    if revoked is None:
+        raise NotFound
+
+
+def record_token_use(session: Session, *, token_id: str, at: datetime) -> None:
+    """Note that a token was used."""
+    session.execute(update(TokenRow).where(TokenRow.id == token_id).values(used_at=at))
+
+
+def add_sign_in_link(
+    session: Session, *, digest: str, person_id: str, by: str, at: datetime, expires_at: datetime
+) -> None:
+    """Add a link that signs in once."""
+    session.execute(
+        insert(SignInLinkRow).values(
+            digest=digest, person_id=person_id, by=by, made_at=at, expires_at=expires_at
+        )
+    )
+
+
+def take_sign_in_link(session: Session, *, digest: str, at: datetime) -> str | None:
+    """Use up a link; returns whom it signs in, None if it is used, expired or unknown."""
+    used = session.execute(
+        update(SignInLinkRow)
+        .where(
+            SignInLinkRow.digest == digest,
+            SignInLinkRow.used_at.is_(None),
+            SignInLinkRow.expires_at > at,
+        )
+        .values(used_at=at)
+        .returning(SignInLinkRow.person_id)
+    ).scalar_one_or_none()
+    return used
+
+
+def add_browser_session(
+    session: Session, *, digest: str, person_id: str, at: datetime, expires_at: datetime
+) -> None:
+    """Remember a browser that is signed in."""
+    session.execute(
+        insert(BrowserSessionRow).values(
+            digest=digest, person_id=person_id, made_at=at, expires_at=expires_at
+        )
+    )
+
+
+# Asked with every page, so that it is put together once.
+_SESSION_PERSON = (
+    select(*PERSON_COLUMNS)
+    .join(BrowserSessionRow, BrowserSessionRow.person_id == PersonRow.id)
+    .where(
+        BrowserSessionRow.digest == bindparam("digest"),
+        BrowserSessionRow.ended_at.is_(None),
+        BrowserSessionRow.expires_at > bindparam("at"),
+        PersonRow.ended_at.is_(None),
+    )
+)
+
+
+def find_session_person(session: Session, *, digest: str, at: datetime) -> PersonLine | None:
+    """Who is signed in by this session."""
+    row = session.execute(_SESSION_PERSON, {"digest": digest, "at": at}).one_or_none()
+    return PersonLine(*row) if row else None
+
+
+def end_browser_session(session: Session, *, digest: str, at: datetime) -> None:
+    """Sign a browser out."""
+    session.execute(
+        update(BrowserSessionRow).where(BrowserSessionRow.digest == digest).values(ended_at=at)
+    )
+
+
+def end_all_credentials(session: Session, *, person_id: str, at: datetime) -> None:
+    """End every session, token and link of a person."""
+    session.execute(
+        update(BrowserSessionRow)
+        .where(BrowserSessionRow.person_id == person_id, BrowserSessionRow.ended_at.is_(None))
+        .values(ended_at=at)
+    )
+    session.execute(
+        update(TokenRow)
+        .where(TokenRow.person_id == person_id, TokenRow.revoked_at.is_(None))
+        .values(revoked_at=at)
+    )
+    session.execute(
+        update(SignInLinkRow)
+        .where(SignInLinkRow.person_id == person_id, SignInLinkRow.used_at.is_(None))
+        .values(used_at=at)
+    )
+
+
+def list_all_tokens(session: Session) -> list[tuple[TokenLine, str]]:
+    """All tokens, the newest first, each with its owner: a login, or a course run."""
+    columns = [getattr(TokenRow, field.name) for field in fields(TokenLine)]
+    statement = (
+        select(*columns, PersonRow.login)
+        .outerjoin(PersonRow, PersonRow.id == TokenRow.person_id)
+        .order_by(TokenRow.made_at.desc(), TokenRow.id.desc())
+    )
+    found = []
+    for row in session.execute(statement):
+        *values, login = row
+        line = to_line(TokenLine, values)
+        found.append((replace(line, scopes=tuple(line.scopes)), login or line.run_id or ""))
+    return found

@@ -1,0 +1,115 @@
+"""Rows → frozen lines, and lines → rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+from sqlalchemy import Boolean, Dialect, Integer, Select, String, type_coerce
+from sqlalchemy.exc import DatabaseError, InternalError
+from sqlalchemy.types import NullType
+
+from grader.store.database import Session
+
+Value = TypeVar("Value")
+
+# Databases bound how many values one statement takes.
+_VALUES_PER_STATEMENT = 500
+
+
+def split_into_batches(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    """The values in order, so many at a time; none where there are none."""
+    for start in range(0, len(values), _VALUES_PER_STATEMENT):
+        yield values[start : start + _VALUES_PER_STATEMENT]
+
+
+Line = TypeVar("Line")
+
+
+def to_line(kind: type[Line], row: Any) -> Line:
+    """A row as a line of this kind; the columns come in the order of its fields."""
+    return kind(*row)
+
+
+#: So many rows are in memory at once; an answer may have a megabyte.
+ROWS_PER_FETCH = 200
+
+_PYTHON_TYPES = {Boolean: bool, Integer: int, String: str}
+
+Parsed = TypeVar("Parsed")
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableRow:
+    """A row that cannot be read; `id` says which one it is."""
+
+    id: str
+
+
+class DamagedDatabase(Exception):
+    """The database's file is damaged below the level of rows."""
+
+
+@contextmanager
+def raise_on_damage() -> Iterator[None]:
+    """Raise `Damage` where the database cannot read its own file."""
+    try:
+        yield
+    except DatabaseError as error:
+        # Its other kinds say that the database is away, or that a statement is wrong.
+        if type(error) not in (DatabaseError, InternalError):
+            raise
+        raise DamagedDatabase(str(error.orig)) from error
+
+
+def list_columns(table: Any, line: type[Any]) -> tuple[Any, ...]:
+    """The columns of a table that a line has, in the order of its fields."""
+    return tuple(getattr(table, field.name) for field in fields(line))
+
+
+def to_raw_columns(columns: Sequence[Any]) -> list[Any]:
+    """Columns as the database has them, for `walk_rows`."""
+    return [
+        # Two tables may have columns of one name.
+        type_coerce(column, NullType()).label(f"column_{place}")
+        for place, column in enumerate(columns)
+    ]
+
+
+def stream_rows(
+    session: Session,
+    statement: Select[Any],
+    columns: Sequence[Any],
+    make: Callable[[list[Any]], Parsed],
+) -> Iterator[Parsed | UnreadableRow]:
+    """Rows of `raw` columns as lines, a few at a time; the first column names a row."""
+    dialect = session.connection().dialect
+    readers = [_make_reader(column, dialect) for column in columns]
+    for row in session.execute(statement.execution_options(yield_per=ROWS_PER_FETCH)):
+        try:
+            line = make([read(value) for read, value in zip(readers, row, strict=True)])
+        except (TypeError, ValueError, ArithmeticError):
+            yield UnreadableRow(str(row[0]))
+        else:
+            yield line
+
+
+def _make_reader(column: Any, dialect: Dialect) -> Callable[[Any], Any]:
+    kind = column.type
+    process = kind.dialect_impl(dialect).result_processor(dialect, None)
+    # SQLite keeps any value in any column; what is no text or number then is damaged.
+    expected = next(
+        (each for base, each in _PYTHON_TYPES.items() if isinstance(kind, base)), object
+    )
+
+    def read(value: Any) -> Any:
+        if value is None:
+            return None
+        value = process(value) if process else value
+        if not isinstance(value, expected):
+            raise TypeError(f"{column} holds a {type(value).__name__}")
+        return value
+
+    return read
