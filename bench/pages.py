@@ -165,14 +165,14 @@ def fill_bench_service(
     database: Database, *, students: int, questions: int = QUESTIONS
 ) -> BenchService:
     """The same on a database that is there already, with nothing in it."""
-    desk = open_grading_context(database)
+    context = open_grading_context(database)
     with database.write() as session:
         run = make_run(
             session, course_id=RUN, run_id=RUN, title="A large course", time_zone="UTC",
             at=_AT, by="bench",
         )  # fmt: skip
         publish(
-            session, desk, run=run, assignment=_make_assignment(questions), opens_at=None,
+            session, context, run=run, assignment=_make_assignment(questions), opens_at=None,
             due_at=None, note="", at=_AT, by="bench",
         )  # fmt: skip
         teacher = add_person(session, login="teacher", name="T", email=None, at=_AT)
@@ -181,7 +181,7 @@ def fill_bench_service(
         secret = open_session(session, person_id=teacher.id, at=_AT).secret
     for start in range(0, students, _BATCH_SIZE):
         _add_students(database, range(start, min(start + _BATCH_SIZE, students)), questions)
-    return BenchService(database, make_app(_make_service(database, desk)), secret)
+    return BenchService(database, make_app(_make_service(database, context)), secret)
 
 
 def _make_assignment(questions: int) -> CompiledAssignment:
@@ -236,12 +236,12 @@ def _make_grade(place: EnrolmentLine, number: int, question: int) -> GradeLine:
     )
 
 
-def _make_service(database: Database, desk: GradingContext) -> Service:
+def _make_service(database: Database, context: GradingContext) -> Service:
     plenty = RateLimit(per_minute=60_000_000, burst=1_000_000)
     return Service(
         database=database,
         writer=Writer(database),
-        desk=desk,
+        context=context,
         clock=lambda: _AT,
         budgets=RateLimiter(dict.fromkeys(("read", "submit", "sign_in"), plenty), time.monotonic),
         logs=open_logs(io.StringIO(), pretty=False),

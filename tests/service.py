@@ -198,11 +198,11 @@ class World:
         """A token of a service of a course run, known as `name` from now on."""
         operator = self.people[OPERATOR]
         with self.database.write() as session:
-            place = get_membership(
+            membership = get_membership(
                 session, Caller(operator.id, ALL_SCOPES, operator), run_id=course
             )
             token = make_service_token(
-                session, place, label=name, scopes=scopes, days=300, at=self.clock()
+                session, membership, label=name, scopes=scopes, days=300, at=self.clock()
             )
         self.tokens[name] = token.secret
         return token
@@ -218,7 +218,7 @@ class World:
         with self.database.write() as session:
             run = get_run(session, run_id=course)
             publish(
-                session, self.service.desk, run=run, assignment=assignment, opens_at=opens_at,
+                session, self.service.context, run=run, assignment=assignment, opens_at=opens_at,
                 due_at=due_at, note="", at=self.clock(), by="test",
             )  # fmt: skip
 
@@ -232,8 +232,10 @@ class World:
         """The id of a PDF that somebody has uploaded."""
         person = self.people[login]
         with self.database.write() as session:
-            place = get_membership(session, Caller(person.id, ALL_SCOPES, person), run_id=course)
-            return upload(session, place, name="a b.pdf", content=content, at=self.clock()).id
+            membership = get_membership(
+                session, Caller(person.id, ALL_SCOPES, person), run_id=course
+            )
+            return upload(session, membership, name="a b.pdf", content=content, at=self.clock()).id
 
     def link(self, login: str, *, lasts: timedelta = timedelta(days=7)) -> str:
         """A code that signs somebody in once."""
@@ -273,7 +275,7 @@ def make_service(
     service = Service(
         database=database,
         writer=Writer(database, observe_group=metrics.writer_group_size.observe),
-        desk=GradingContext(key),
+        context=GradingContext(key),
         clock=clock,
         budgets=RateLimiter(
             dict.fromkeys(("read", "submit", "sign_in"), PLENTY) | dict(rules or {}),

@@ -39,14 +39,14 @@ PATH = "/api/v1/courses/one/assignments/attention-exploration/questions/3b/attem
 def fill(url: str) -> list[str]:
     """A course run with students; returns their tokens."""
     database, now = open_database(url), datetime.now(UTC)
-    desk = open_grading_context(database)
+    context = open_grading_context(database)
     tokens = []
     with database.write() as session:
         run = make_run(
             session, course_id="one", run_id="one", title="One", time_zone="UTC", at=now, by="test"
         )
         publish(
-            session, desk, run=run, assignment=shipped().assignments["attention-exploration"],
+            session, context, run=run, assignment=shipped().assignments["attention-exploration"],
             opens_at=None, due_at=now + timedelta(days=1), note="", at=now, by="test",
         )  # fmt: skip
         for number in range(STUDENTS):

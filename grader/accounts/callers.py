@@ -116,9 +116,9 @@ def has_use_to_record(caller: Caller, *, at: datetime) -> bool:
 
 def get_membership_as(session: Session, caller: Caller, role: Role, *, run_id: str) -> Membership:
     """The caller in a course run, where the caller has at least this role there."""
-    place = get_membership(session, caller, run_id=run_id)
-    place.need(role)
-    return place
+    membership = get_membership(session, caller, run_id=run_id)
+    membership.need(role)
+    return membership
 
 
 def get_viewer_membership(
@@ -131,12 +131,12 @@ def get_viewer_membership(
     NotFound
         Where it is somebody else's, and the caller is no staff of its course run.
     """
-    place = get_membership(session, caller, run_id=run_id)
-    is_own = place.enrolment is not None and place.enrolment.id == enrolment_id
-    if not is_own and not place.is_staff:
+    membership = get_membership(session, caller, run_id=run_id)
+    is_own = membership.enrolment is not None and membership.enrolment.id == enrolment_id
+    if not is_own and not membership.is_staff:
         raise NotFound
     caller.need(Scope.READ if is_own else Scope.GRADES_READ)
-    return place, is_own
+    return membership, is_own
 
 
 def get_membership(session: Session, caller: Caller, *, run_id: str) -> Membership:

@@ -13,7 +13,9 @@ from grader.store.queries.courses import MemberLine, list_enrolments
 from grader.store.queries.people import PersonLine, get_person
 
 
-def make_link_for(session: Session, place: Membership, member: MemberLine, *, at: datetime) -> str:
+def make_link_for(
+    session: Session, membership: Membership, member: MemberLine, *, at: datetime
+) -> str:
     """Make a code that signs in a student or an assistant of the course once.
 
     Raises
@@ -23,10 +25,10 @@ def make_link_for(session: Session, place: Membership, member: MemberLine, *, at
     MissingScope
         Where a token makes a link for staff and may itself not do what staff may.
     """
-    place.need(Role.INSTRUCTOR)
-    place.caller.need(Scope.ROSTER)
+    membership.need(Role.INSTRUCTOR)
+    membership.caller.need(Scope.ROSTER)
     person = get_person(session, person_id=member.enrolment.person_id)
-    if _outranks(session, place.caller, person):
+    if _outranks(session, membership.caller, person):
         raise RequestRefused(
             "Links are made for students and assistants of your own courses; an operator "
             "makes others.",
@@ -34,9 +36,11 @@ def make_link_for(session: Session, place: Membership, member: MemberLine, *, at
         )
     if member.enrolment.role is not Role.STUDENT:
         # A session has every scope, so that a link must not give what the token has not.
-        place.caller.need(Scope.GRADES_READ)
-        place.caller.need(Scope.GRADES_WRITE)
-    return make_sign_in_link(session, person, at=at, by=place.caller.id, run_id=place.run.id)
+        membership.caller.need(Scope.GRADES_READ)
+        membership.caller.need(Scope.GRADES_WRITE)
+    return make_sign_in_link(
+        session, person, at=at, by=membership.caller.id, run_id=membership.run.id
+    )
 
 
 def _outranks(session: Session, caller: Caller, person: PersonLine) -> bool:

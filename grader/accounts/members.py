@@ -27,7 +27,7 @@ _ONLY_LINE = 1
 
 def add_member(
     session: Session,
-    place: Membership,
+    membership: Membership,
     *,
     login: str,
     name: str,
@@ -45,7 +45,7 @@ def add_member(
     MalformedRequest
         With every field that cannot be used, and for somebody who takes part already.
     """
-    check_roster_access(place)
+    check_roster_access(membership)
     line = RosterLine(
         _ONLY_LINE,
         normalize_text(login),
@@ -55,22 +55,22 @@ def add_member(
         normalize_text(section),
     )
     faults = _faults(line)
-    if not faults and find_member(session, run_id=place.run.id, login=line.login):
+    if not faults and find_member(session, run_id=membership.run.id, login=line.login):
         says = f"{line.login} takes part already; change it on the page of {line.login}."
         faults = [ErrorDetail("#/login", "login.twice", says)]
     if faults:
         raise MalformedRequest(faults[0].detail, code="member.invalid", faults=tuple(faults))
     try:
-        plan = plan_roster(session, place, Roster((line,)), is_complete=False)
+        plan = plan_roster(session, membership, Roster((line,)), is_complete=False)
     except MalformedRequest as error:
         raise _without_line_numbers(error) from None
-    apply_roster(session, place, plan, at=at, by=place.caller.id)
+    apply_roster(session, membership, plan, at=at, by=membership.caller.id)
     return plan.changes[0]
 
 
 def change_member(
     session: Session,
-    place: Membership,
+    membership: Membership,
     member: MemberLine,
     *,
     role: Role,
@@ -84,17 +84,17 @@ def change_member(
     MalformedRequest
         Where the section cannot be used, or the role cannot be given.
     """
-    check_roster_access(place)
+    check_roster_access(membership)
     person = get_person(session, person_id=member.enrolment.person_id)
     try:
         return enrol(
             session,
-            place,
+            membership,
             person,
             role=role,
             section=normalize_text(section),
             at=at,
-            by=place.caller.id,
+            by=membership.caller.id,
         )
     except MalformedRequest as error:
         raise _without_line_numbers(error) from None

@@ -176,12 +176,12 @@ def end_enrolment(
     )
 
 
-def _refuse_leaving(place: Membership, enrolment: EnrolmentLine) -> None:
-    if place.enrolment == enrolment:
+def _refuse_leaving(membership: Membership, enrolment: EnrolmentLine) -> None:
+    if membership.enrolment == enrolment:
         raise RequestRefused(
             "You cannot send yourself away; ask another instructor.", code="member.own"
         )
-    if place.caller.person is None and enrolment.role is not Role.STUDENT:
+    if membership.caller.person is None and enrolment.role is not Role.STUDENT:
         raise RequestRefused("A service sends away students only.", code="member.staff")
 
 

@@ -55,7 +55,7 @@ def make_own_token(
 
 def make_service_token(
     session: Session,
-    place: Membership,
+    membership: Membership,
     *,
     label: str,
     scopes: Iterable[Scope],
@@ -63,10 +63,10 @@ def make_service_token(
     at: datetime,
 ) -> NewToken:
     """Make a token for a service in a course run, that may no more than what it is made with."""
-    place.need(Role.INSTRUCTOR)
-    wanted = _check_scopes(place.caller, scopes)
-    token = _make_token(label=label, scopes=wanted, days=days, at=at, run_id=place.run.id)
-    return _add(session, _limit_lifetime(token, place.caller), at=at, by=place.caller.id)
+    membership.need(Role.INSTRUCTOR)
+    wanted = _check_scopes(membership.caller, scopes)
+    token = _make_token(label=label, scopes=wanted, days=days, at=at, run_id=membership.run.id)
+    return _add(session, _limit_lifetime(token, membership.caller), at=at, by=membership.caller.id)
 
 
 def _check_scopes(caller: Caller, scopes: Iterable[Scope]) -> frozenset[Scope]:
@@ -139,12 +139,12 @@ def revoke_own_token(session: Session, caller: Caller, *, token_id: str, at: dat
 
 
 def revoke_service_token(
-    session: Session, place: Membership, *, token_id: str, at: datetime
+    session: Session, membership: Membership, *, token_id: str, at: datetime
 ) -> None:
     """Revoke a token of a course run."""
-    place.need(Role.INSTRUCTOR)
-    revoke_token(session, token_id=token_id, run_id=place.run.id, at=at)
+    membership.need(Role.INSTRUCTOR)
+    revoke_token(session, token_id=token_id, run_id=membership.run.id, at=at)
     add_audit_entry(
-        session, at=at, by=place.caller.id, run_id=place.run.id, action="token.revoked",
+        session, at=at, by=membership.caller.id, run_id=membership.run.id, action="token.revoked",
         subject=token_id,
     )  # fmt: skip

@@ -70,7 +70,7 @@ def _add_demo(service: Service, students: int) -> None:
         def show(done: int, of: int) -> None:
             bar.update(task, completed=done, total=of)
 
-        fill(session, service.desk, now=service.clock(), students=students, progress=show)
+        fill(session, service.context, now=service.clock(), students=students, progress=show)
 
 
 def _make_exports(

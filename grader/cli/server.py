@@ -64,7 +64,7 @@ def open_service(settings: Settings) -> Service:
     return Service(
         database=database,
         writer=Writer(database, observe_group=metrics.writer_group_size.observe),
-        desk=open_grading_context(database),
+        context=open_grading_context(database),
         clock=read_clock,
         budgets=_make_rate_limits(settings),
         logs=_open_logs(settings),

@@ -45,7 +45,7 @@ ProgressCallback = Callable[[int, int], None]
 
 def fill(
     session: Session,
-    desk: GradingContext,
+    context: GradingContext,
     *,
     now: datetime,
     students: int,
@@ -59,7 +59,7 @@ def fill(
     catalog = load_catalog(get_shipped_folder())
     today = compute_midnight(now)
     terms = make_schedule(catalog, today=today)
-    course = _open_course(session, desk, terms, students)
+    course = _open_course(session, context, terms, students)
     everybody = [make_student(make_login(number), seed=SEED) for number in range(students)]
     tries, views = plan(everybody, terms, catalog)
     _record_views(course, views)
@@ -68,7 +68,7 @@ def fill(
 
 
 def _open_course(
-    session: Session, desk: GradingContext, terms: Sequence[ScheduledAssignment], students: int
+    session: Session, context: GradingContext, terms: Sequence[ScheduledAssignment], students: int
 ) -> DemoCourse:
     at = to_utc(terms[0].opens_at - timedelta(days=2))
     run = make_run(
@@ -79,11 +79,11 @@ def _open_course(
     apply_roster(session, run, roster, at=at, by=_OPERATOR)
     for term in terms:
         publish(
-            session, desk, run=run, assignment=term.assignment, opens_at=to_utc(term.opens_at),
+            session, context, run=run, assignment=term.assignment, opens_at=to_utc(term.opens_at),
             due_at=to_utc(term.due_at), note="", at=at + timedelta(hours=1), by=_OPERATOR,
         )  # fmt: skip
     members = {each.login: each for each in list_members(session, run_id=run.id)}
-    return DemoCourse(session, desk, run, members)
+    return DemoCourse(session, context, run, members)
 
 
 def plan(
@@ -116,7 +116,7 @@ def _submit_answers(
     for start in range(0, len(tries), _BATCH_SIZE):
         group = tries[start : start + _BATCH_SIZE]
         sendings = _make_requests(course, group)
-        results = submit(course.session, course.desk, sendings, at=to_utc(group[-1].received_at))
+        results = submit(course.session, course.context, sendings, at=to_utc(group[-1].received_at))
         for sending, result in zip(sendings, results, strict=True):
             if not isinstance(result, IdempotentResponse) or result.status != 201:
                 raise AssertionError(f"The demo's {sending.part} was refused: {result}")
@@ -131,7 +131,7 @@ def _make_requests(course: DemoCourse, group: Sequence[PlannedAnswer]) -> list[S
         for pair, each in zip(zip(owners, authors, strict=True), group, strict=True)
         for whose in pair
     ]
-    variants = course.desk.variants(course.session, wanted, at=to_utc(group[0].received_at))
+    variants = course.context.variants(course.session, wanted, at=to_utc(group[0].received_at))
     return [
         SubmitRequest(
             owner,

@@ -43,7 +43,7 @@ class DemoCourse:
     """The course run with everybody in it, by login."""
 
     session: Session
-    desk: GradingContext
+    context: GradingContext
     run: RunLine
     members: Mapping[str, MemberLine]
 
@@ -101,7 +101,7 @@ def _enter_lab(
         return
     record_external_scores(
         course.session,
-        course.desk,
+        course.context,
         course.place(INSTRUCTOR),
         assignment=term.assignment.form.id,
         question=_LAB_QUESTION,
@@ -123,7 +123,7 @@ def _grant_extension(course: DemoCourse, term: ScheduledAssignment, *, at: datet
             if grade.late_days:
                 record_extension(
                     course.session,
-                    course.desk,
+                    course.context,
                     course.place(INSTRUCTOR),
                     course.members[login],
                     assignment=assignment.form.id,
@@ -147,7 +147,7 @@ def _override(course: DemoCourse, term: ScheduledAssignment, *, at: datetime) ->
         login = unlucky[-1]
         override_grade(
             course.session,
-            course.desk,
+            course.context,
             course.place(INSTRUCTOR),
             course.members[login],
             assignment=assignment,
@@ -163,11 +163,11 @@ def _list_first_section(
     course: DemoCourse, whole: ScheduledAssignment, begun: ScheduledAssignment, *, before: datetime
 ) -> list[tuple[str, ReviewTask]]:
     """What is reviewed, with logins: a whole assignment, and the first question of another."""
-    place = course.place(ASSISTANT)
+    membership = course.place(ASSISTANT)
     logins = {each.enrolment.id: login for login, each in course.members.items()}
     waiting = [
-        *_list_waiting(course, place, whole, None),
-        *_list_waiting(course, place, begun, begun.assignment.form.questions[0]),
+        *_list_waiting(course, membership, whole, None),
+        *_list_waiting(course, membership, begun, begun.assignment.form.questions[0]),
     ]
     found = [
         (logins[each.attempt.enrolment_id], each)
@@ -183,12 +183,12 @@ def _list_first_section(
 
 
 def _list_waiting(
-    course: DemoCourse, place: Membership, term: ScheduledAssignment, question: str | None
+    course: DemoCourse, membership: Membership, term: ScheduledAssignment, question: str | None
 ) -> list[ReviewTask]:
     return list_review_tasks(
         course.session,
-        course.desk,
-        place,
+        course.context,
+        membership,
         assignment=term.assignment.form.id,
         question=question,
     )
@@ -202,14 +202,14 @@ def _review(
     since: datetime,
 ) -> None:
     """The assistant's work of an afternoon and an evening, one text after the other."""
-    place = course.place(ASSISTANT)
+    membership = course.place(ASSISTANT)
     for number, (_, each) in enumerate(waiting):
         quality = find_quality(each.text or "")
         items, points = _choose_points(each, quality)
         review_criterion(
             course.session,
-            course.desk,
-            place,
+            course.context,
+            membership,
             attempt_id=each.attempt.id,
             criterion=each.criterion,
             items=items,

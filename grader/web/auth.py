@@ -148,10 +148,10 @@ def make_membership_dependency(
         # Also what is refused is spent, or one could look for what is there without end.
         _check_rate_limit(request, response, budget, caller)
         with get_service(request).database.read() as session:
-            place = get_membership(session, caller, run_id=course)
+            membership = get_membership(session, caller, run_id=course)
         caller.need(scope)
-        place.need(role)
-        return place
+        membership.need(role)
+        return membership
 
     return find
 

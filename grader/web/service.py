@@ -28,7 +28,7 @@ class Service:
 
     database: Database
     writer: Writer
-    desk: GradingContext
+    context: GradingContext
     clock: Clock
     budgets: RateLimiter
     logs: Logger
@@ -40,7 +40,7 @@ class Service:
         self, session: Session, sendings: Sequence[SubmitRequest]
     ) -> Sequence[IdempotentResponse | KeysetError]:
         """Judge and store a group of answers; what the writer calls."""
-        results = submit(session, self.desk, sendings, at=self.clock())
+        results = submit(session, self.context, sendings, at=self.clock())
         for result in results:
             self._count(result)
         return results

@@ -178,11 +178,11 @@ def make_desk(database: Database) -> GradingContext:
     return GradingContext(key)
 
 
-def add(database: Database, desk: GradingContext, *, students: int) -> list[tuple[int, int]]:
+def add(database: Database, context: GradingContext, *, students: int) -> list[tuple[int, int]]:
     told: list[tuple[int, int]] = []
     with database.write() as session:
         fill(
-            session, desk, now=NOW, students=students,
+            session, context, now=NOW, students=students,
             progress=lambda done, of: told.append((done, of)),
         )  # fmt: skip
     return told
@@ -195,17 +195,17 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Database, 
         fresh_url("sqlite", tmp_path_factory.mktemp("small")) as url,
         closing(open_database(url)) as database,
     ):
-        desk = make_desk(database)
-        add(database, desk, students=4)
-        yield database, desk
+        context = make_desk(database)
+        add(database, context, students=4)
+        yield database, context
 
 
 def test_a_demo_passes_the_audit_of_the_store(database: Database) -> None:
-    desk = make_desk(database)
-    told = add(database, desk, students=4)
+    context = make_desk(database)
+    told = add(database, context, students=4)
 
     with database.read() as session:
-        found = verify(session, desk)
+        found = verify(session, context)
         assert found.is_fine, [each for each in found.checks if not each.is_fine]
         published = [each.assignment for each in list_in_force(session, run_id="demo")]
     assert published == [LATE, LAB, NEWEST]
@@ -213,9 +213,9 @@ def test_a_demo_passes_the_audit_of_the_store(database: Database) -> None:
 
 
 def test_a_demo_is_added_once(small: tuple[Database, GradingContext]) -> None:
-    database, desk = small
+    database, context = small
 
-    assert add(database, desk, students=4) == []
+    assert add(database, context, students=4) == []
     with database.read() as session:
         assert [run.id for run in list_runs(session)] == ["demo"]
         assert len(list_members(session, run_id="demo", role=Role.STUDENT)) == 5
@@ -224,26 +224,26 @@ def test_a_demo_is_added_once(small: tuple[Database, GradingContext]) -> None:
 def test_two_demos_differ_in_their_numbers_and_not_in_their_grades(
     small: tuple[Database, GradingContext], sqlite_database: Database
 ) -> None:
-    desk = make_desk(sqlite_database)
-    add(sqlite_database, desk, students=4)
+    context = make_desk(sqlite_database)
+    add(sqlite_database, context, students=4)
 
-    assert grades_of(sqlite_database, desk) == grades_of(*small)
+    assert grades_of(sqlite_database, context) == grades_of(*small)
 
 
-def grades_of(database: Database, desk: GradingContext) -> list[str]:
+def grades_of(database: Database, context: GradingContext) -> list[str]:
     with database.read() as session:
         return [
-            to_csv(load_gradebook(session, desk, run_id="demo", assignment=assignment))
+            to_csv(load_gradebook(session, context, run_id="demo", assignment=assignment))
             for assignment in (LATE, LAB, NEWEST)
         ]
 
 
 def test_ada_has_sent_nothing_so_that_she_can_begin(small: tuple[Database, GradingContext]) -> None:
-    database, desk = small
+    database, context = small
 
     with database.read() as session:
         for assignment in (LATE, LAB, NEWEST):
-            book = load_gradebook(session, desk, run_id="demo", assignment=assignment)
+            book = load_gradebook(session, context, run_id="demo", assignment=assignment)
             assert [row.grades for row in book.rows if row.member.login == "ada"] == [{}]
 
 

@@ -108,7 +108,7 @@ def _publish(session: Session, service: Service) -> None:
     )  # fmt: skip
     publish(
         session,
-        service.desk,
+        service.context,
         run=run,
         assignment=shipped().assignments[ASSIGNMENT],
         opens_at=None,

@@ -67,7 +67,7 @@ class Store:
     """A store with its service's key; `told` is what clients got for their attempts, by name."""
 
     database: Database
-    desk: GradingContext
+    context: GradingContext
     told: dict[str, dict[str, Any]] = field(default_factory=dict)
     verifier: GradingContext = field(default_factory=lambda: GradingContext(SigningKey.generate()))
     """A desk that signs nothing, as that of the command."""
@@ -77,7 +77,7 @@ class Store:
     ) -> None:
         with self.database.write() as session:
             publish(
-                session, self.desk, run=get_run(session, run_id=RUN), assignment=assignment,
+                session, self.context, run=get_run(session, run_id=RUN), assignment=assignment,
                 opens_at=NOW, due_at=due_at, note="", at=at, by="operator",
             )  # fmt: skip
 
@@ -88,7 +88,7 @@ class Store:
             member = get_member(session, run_id=RUN, login=login)
             request = IdempotencyKey(member.enrolment.person_id, name, name)
             sending = SubmitRequest(member.enrolment, assignment, part, answer, at, request)
-            (answered,) = submit(session, self.desk, [sending], at=at)
+            (answered,) = submit(session, self.context, [sending], at=at)
         assert isinstance(answered, IdempotentResponse), answered
         self.told[name] = orjson.loads(answered.body)
         return str(self.told[name]["id"])
@@ -105,7 +105,7 @@ class Store:
     ) -> None:
         with self.database.write() as session:
             record_extension(
-                session, self.desk, place_of(session, "grace"),
+                session, self.context, place_of(session, "grace"),
                 get_member(session, run_id=RUN, login=login), assignment=TRANSFORMERS,
                 due_at=due_at, extra_attempts=extra, reason="ill", at=at,
             )  # fmt: skip
@@ -170,18 +170,26 @@ def _decide(store: Store) -> None:
     with store.database.write() as session:
         place = place_of(session, "grace")
         review_criterion(
-            session, store.desk, place, attempt_id=store.id("ada builds"), criterion="explanation",
-            items=[0], points=None, comment="", version=None, at=days(8),
-        )  # fmt: skip
+            session,
+            store.context,
+            place,
+            attempt_id=store.id("ada builds"),
+            criterion="explanation",
+            items=[0],
+            points=None,
+            comment="",
+            version=None,
+            at=days(8),
+        )
         bob = get_member(session, run_id=RUN, login="bob")
         part = (bob.enrolment.id, TRANSFORMERS, "c-ii")
         override_grade(
-            session, store.desk, place, bob, assignment=TRANSFORMERS, question="c-ii",
+            session, store.context, place, bob, assignment=TRANSFORMERS, question="c-ii",
             points=Decimal("7.5"), reason="appeal",
             version=format_grade_version(find_grades(session, parts=[part]).get(part)), at=days(8),
         )  # fmt: skip
         record_external_scores(
-            session, store.desk, place, assignment=SINGLE_HEAD, question="2a",
+            session, store.context, place, assignment=SINGLE_HEAD, question="2a",
             scores=[OutsideScore("ada", Decimal(17)), OutsideScore("bob", Decimal("2.25"))],
             source="lab", at=days(8),
         )  # fmt: skip

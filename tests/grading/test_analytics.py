@@ -58,7 +58,7 @@ def reading(classroom: Classroom) -> Iterator[Session]:
 def analyse(classroom: Classroom, *, minutes: float = 0) -> CachedValue[AssignmentAnalysis]:
     with reading(classroom) as session:
         return load_assignment_analysis(
-            session, classroom.desk, place_of(), assignment=HOMEWORK,
+            session, classroom.context, place_of(), assignment=HOMEWORK,
             at=OPENS + timedelta(minutes=minutes),
         )  # fmt: skip
 
@@ -66,7 +66,7 @@ def analyse(classroom: Classroom, *, minutes: float = 0) -> CachedValue[Assignme
 def question_of(classroom: Classroom, question: str = "1c") -> QuestionAnalysis:
     with reading(classroom) as session:
         return load_question_analysis(
-            session, classroom.desk, place_of(), assignment=HOMEWORK, question=question, at=OPENS
+            session, classroom.context, place_of(), assignment=HOMEWORK, question=question, at=OPENS
         )
 
 
@@ -80,7 +80,7 @@ def behind(
 ) -> AttemptPage:
     with reading(classroom) as session:
         return list_filtered_attempts(
-            session, classroom.desk, place_of(), assignment=HOMEWORK, question=question,
+            session, classroom.context, place_of(), assignment=HOMEWORK, question=question,
             wanted=wanted, after=after, limit=limit,
         )  # fmt: skip
 
@@ -177,7 +177,7 @@ def test_pages_go_on_where_the_one_before_ended(classroom: Classroom) -> None:
 def test_only_staff_look_and_what_is_not_there_is_not_found(classroom: Classroom) -> None:
     with reading(classroom) as session, pytest.raises(MissingRole):
         load_assignment_analysis(
-            session, classroom.desk, place_of(Role.STUDENT), assignment=HOMEWORK, at=OPENS
+            session, classroom.context, place_of(Role.STUDENT), assignment=HOMEWORK, at=OPENS
         )
     with pytest.raises(NotFound):
         question_of(classroom, "9z")
@@ -195,7 +195,7 @@ def send_first_attempts(classroom: Classroom, solves: int) -> dict[str, int]:
     rubric = classroom_rubric(classroom)
     with classroom.writing() as session:
         pairs = [(classroom.members[login], rubric) for login in logins]
-        variants = classroom.desk.variants(session, pairs, at=OPENS)
+        variants = classroom.context.variants(session, pairs, at=OPENS)
     index = {
         login: int(variants[classroom.members[login].id, rubric.id].indices["i"])
         for login in logins
@@ -214,7 +214,7 @@ def send_first_attempts(classroom: Classroom, solves: int) -> dict[str, int]:
 
 def classroom_rubric(classroom: Classroom) -> Rubric:
     with reading(classroom) as session:
-        published = classroom.desk.in_force(session, run_id=RUN.id, assignment=HOMEWORK)
+        published = classroom.context.in_force(session, run_id=RUN.id, assignment=HOMEWORK)
         return published.rubric("1c")
 
 

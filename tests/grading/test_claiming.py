@@ -53,7 +53,7 @@ def write(world: World, who: str, text: str = "Because.") -> str:
 def queue_of(world: World, who: str) -> ReviewQueue:
     with world.database.read() as session:
         return load_queue(
-            session, world.service.desk, place_of(world, session, who),
+            session, world.service.context, place_of(world, session, who),
             assignment=EXPLORATION, question=QUESTION,
         )  # fmt: skip
 
@@ -87,7 +87,7 @@ def said(
 def save(world: World, who: str, attempt_id: str, *decisions: ReviewDecision) -> list[ReviewLine]:
     with world.database.write() as session:
         return save_reviews(
-            session, world.service.desk, place_of(world, session, who),
+            session, world.service.context, place_of(world, session, who),
             attempt_id=attempt_id, decisions=decisions, at=world.clock(),
         )  # fmt: skip
 
@@ -265,7 +265,7 @@ def test_of_several_criteria_all_are_saved_or_none(world: World) -> None:
     attempt_id = world.submit("ada", f"{EXPLORATION}/{QUESTION}", answer)["id"]
     with world.database.read() as session:
         place = place_of(world, session, "irene")
-        parts = load_review_tasks(session, world.service.desk, place, attempt_id)
+        parts = load_review_tasks(session, world.service.context, place, attempt_id)
     assert [each.criterion for each in parts] == ["explanation", "limits"]
     save(world, "irene", attempt_id, said("1", criterion="limits"))
     assert not queue_of(world, "arthur").entries[0].is_done
@@ -295,12 +295,12 @@ def test_an_attempt_of_another_course_is_not_there(world: World) -> None:
     attempt_id = write(world, "ada")
     ivan = world.people["ivan"]
     with world.database.write() as session:
-        place = get_membership(session, Caller(ivan.id, ALL_SCOPES, ivan), run_id="two")
+        membership = get_membership(session, Caller(ivan.id, ALL_SCOPES, ivan), run_id="two")
         with pytest.raises(NotFound):
-            claim_attempt(session, place, attempt_id=attempt_id, at=world.clock())
+            claim_attempt(session, membership, attempt_id=attempt_id, at=world.clock())
         with pytest.raises(NotFound):
             save_reviews(
-                session, world.service.desk, place,
+                session, world.service.context, membership,
                 attempt_id=attempt_id, decisions=[said("1")], at=world.clock(),
             )  # fmt: skip
 
@@ -314,7 +314,7 @@ def test_progress_counts_by_question_criterion_and_person(world: World) -> None:
 
     with world.database.read() as session:
         progress = load_progress(
-            session, world.service.desk, place_of(world, session, "irene"),
+            session, world.service.context, place_of(world, session, "irene"),
             assignment=EXPLORATION, at=world.clock(),
         )  # fmt: skip
 
@@ -334,10 +334,12 @@ def test_names_are_shown_when_all_is_closed_and_reviewed(world: World) -> None:
     attempt_id = write(world, "ada")
 
     def are_shown() -> bool:
-        desk = GradingContext(world.service.desk.signing_key)
+        context = GradingContext(world.service.context.signing_key)
         with world.database.read() as session:
             place = place_of(world, session, "irene")
-            progress = load_progress(session, desk, place, assignment=EXPLORATION, at=world.clock())
+            progress = load_progress(
+                session, context, place, assignment=EXPLORATION, at=world.clock()
+            )
             return may_show_names(
                 session, progress.published, place, waiting=progress.waiting, at=world.clock()
             )

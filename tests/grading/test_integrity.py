@@ -32,9 +32,9 @@ def world(database: Database) -> Iterator[World]:
 def begin(world: World) -> IntegrityCheckLine:
     person = world.people["irene"]
     with world.database.write() as session:
-        place = get_membership(session, Caller(person.id, ALL_SCOPES, person), run_id="one")
+        membership = get_membership(session, Caller(person.id, ALL_SCOPES, person), run_id="one")
         check = start_check(
-            session, world.service.desk, place, assignment=EXPLORATION, at=world.clock()
+            session, world.service.context, membership, assignment=EXPLORATION, at=world.clock()
         )
     assert check is not None
     return check
@@ -43,7 +43,7 @@ def begin(world: World) -> IntegrityCheckLine:
 def run(world: World, check: IntegrityCheckLine, should_end: bool = False) -> IntegrityCheckLine:
     service = world.service
     CheckRun(
-        service.database, service.writer.run_now, service.desk, service.clock,
+        service.database, service.writer.run_now, service.context, service.clock,
         lambda: should_end, check,
     ).run()  # fmt: skip
     with world.database.read() as session:
@@ -100,9 +100,9 @@ def test_two_instructors_start_one_check(world: World) -> None:
     first = begin(world)
     person = world.people["olga"]
     with world.database.write() as session:
-        place = get_membership(session, Caller(person.id, ALL_SCOPES, person), run_id="one")
+        membership = get_membership(session, Caller(person.id, ALL_SCOPES, person), run_id="one")
         second = start_check(
-            session, world.service.desk, place, assignment=EXPLORATION, at=world.clock()
+            session, world.service.context, membership, assignment=EXPLORATION, at=world.clock()
         )
 
     assert second is None
@@ -117,7 +117,7 @@ def test_parts_that_build_on_others_are_left_out(world: World) -> None:
 
     with world.database.read() as session:
         cases = load_rubric_attempts(
-            session, world.service.desk, run_id="one", assignment=EXPLORATION, question="3c-ii"
+            session, world.service.context, run_id="one", assignment=EXPLORATION, question="3c-ii"
         )
 
     assert [(len(each.attempts), each.suspects, each.variants) for each in cases] == [(1, [], {})]

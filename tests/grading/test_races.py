@@ -60,8 +60,8 @@ def post_all(
     world: World, sendings: Sequence[SubmitRequest], *, processes: int
 ) -> list[IdempotentResponse | KeysetError]:
     """Put all into the lines of several writers at the same moment, and wait."""
-    desks = [GradingContext(world.service.desk.signing_key) for _ in range(processes)]
-    handlers = [_handler(desk) for desk in desks]
+    desks = [GradingContext(world.service.context.signing_key) for _ in range(processes)]
+    handlers = [_handler(context) for context in desks]
     barrier = threading.Barrier(len(sendings))
 
     def post(number: int) -> IdempotentResponse | KeysetError:
@@ -77,11 +77,11 @@ def post_all(
         return list(pool.map(post, range(len(sendings))))
 
 
-def _handler(desk: GradingContext) -> Any:
+def _handler(context: GradingContext) -> Any:
     def handle(
         session: Session, pieces: Sequence[SubmitRequest]
     ) -> Sequence[IdempotentResponse | KeysetError]:
-        return submit(session, desk, pieces, at=datetime.now(UTC))
+        return submit(session, context, pieces, at=datetime.now(UTC))
 
     return handle
 
@@ -181,7 +181,7 @@ def test_publishing_waits_for_answers_on_their_way_and_they_for_it(world: World)
             run = get_run(session, run_id="one")
             publish(
                 session,
-                GradingContext(world.service.desk.signing_key),
+                GradingContext(world.service.context.signing_key),
                 run=run,
                 assignment=stricter,
                 opens_at=None,
@@ -195,7 +195,7 @@ def test_publishing_waits_for_answers_on_their_way_and_they_for_it(world: World)
     publishing = threading.Thread(target=publish_stricter)
     with world.database.write() as session:
         sending = SubmitRequest(enrolment, EXPLORATION, "3b", {"q": "k_a"}, world.clock())
-        submit(session, world.service.desk, [sending], at=world.clock())
+        submit(session, world.service.context, [sending], at=world.clock())
         publishing.start()
         assert not has_published.wait(0.5), "it would not see the answer on its way"
     publishing.join(30)

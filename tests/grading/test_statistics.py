@@ -79,7 +79,7 @@ class Classroom:
     """A course run with its students, and one assignment in force."""
 
     database: Database
-    desk: GradingContext = field(
+    context: GradingContext = field(
         default_factory=lambda: GradingContext(SigningKey.from_bytes(bytes(32)))
     )
     members: dict[str, EnrolmentLine] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class Classroom:
         with self.writing() as session:
             publish(
                 session,
-                self.desk,
+                self.context,
                 run=RUN,
                 assignment=homework(assignment),
                 opens_at=None,
@@ -137,14 +137,14 @@ class Classroom:
 
     def send_all(self, sendings: list[SubmitRequest]) -> None:
         with self.writing() as session:
-            results = submit(session, self.desk, sendings, at=OPENS)
+            results = submit(session, self.context, sendings, at=OPENS)
         for result in results:
             assert isinstance(result, IdempotentResponse), result
 
     def statistics(self, assignment: str = HOMEWORK) -> AssignmentStatistics:
         with self.database.read() as session:
             return load_assignment_statistics(
-                session, self.desk, run_id=RUN.id, assignment=assignment
+                session, self.context, run_id=RUN.id, assignment=assignment
             )
 
     def question(self, name: str = "1c", assignment: str = HOMEWORK) -> QuestionStatistics:

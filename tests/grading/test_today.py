@@ -49,13 +49,13 @@ def place_in(world: World, login: str, course: str) -> Membership:
 def today_of(world: World, course: str = "one", login: str = "olga") -> StaffHome:
     place = place_in(world, login, course)
     with world.database.read() as session:
-        return load_staff_home(session, world.service.desk, place, at=world.clock())
+        return load_staff_home(session, world.service.context, place, at=world.clock())
 
 
 def dubious_of(world: World) -> DubiousQuestions:
     place = place_in(world, "irene", "one")
     with world.database.read() as session:
-        return load_dubious_questions(session, world.service.desk, place, at=world.clock())
+        return load_dubious_questions(session, world.service.context, place, at=world.clock())
 
 
 def tasks_of(world: World, course: str = "one") -> dict[str, tuple[int, int]]:

@@ -566,7 +566,9 @@ def test_what_a_client_was_told_otherwise_is_named(store: Store, name: str, valu
 
 def test_a_receipt_that_was_signed_with_other_points_differs(store: Store) -> None:
     receipt = Receipt.model_validate(store.told["bob 3"]["receipt"])
-    other = sign_receipt(receipt.model_copy(update={"score": Decimal(1)}), store.desk.signing_key)
+    other = sign_receipt(
+        receipt.model_copy(update={"score": Decimal(1)}), store.context.signing_key
+    )
 
     assert discrepancies(store, told(store, "bob 3", receipt=other.model_dump(mode="json"))) == [
         (store.id("bob 3"), "The client was told otherwise: score. (line 1)")
@@ -612,7 +614,7 @@ def test_a_newer_key_may_have_signed_what_withholds_the_result(store: Store) -> 
 def test_after_a_regrade_the_receipt_of_before_still_holds(store: Store) -> None:
     # Judged once more, by a later engine; the first judgement stays.
     first = Receipt.model_validate(store.told["cora late"]["receipt"])
-    second = sign_receipt(first.model_copy(update={"engine": "9.9"}), store.desk.signing_key)
+    second = sign_receipt(first.model_copy(update={"engine": "9.9"}), store.context.signing_key)
     copy = (
         "INSERT INTO judgements (id, run_id, attempt_id, number, rubric_version, verdicts,"
         " misconceptions, uses, awarded, possible, pending, needs_person, receipt, judged_at)"
@@ -708,7 +710,7 @@ def change(store: Store) -> None:
         part = (cora.enrolment.id, TRANSFORMERS, "c-i")
         grade = find_grades(session, parts=[part]).get(part)
         override_grade(
-            session, store.desk, place_of(session, "grace"), cora, assignment=TRANSFORMERS,
+            session, store.context, place_of(session, "grace"), cora, assignment=TRANSFORMERS,
             question="c-i", points=Decimal(1), reason="appeal", version=format_grade_version(grade),
             at=days(20),
         )  # fmt: skip

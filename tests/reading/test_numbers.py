@@ -181,7 +181,8 @@ def test_negative_zeros_become_zeros(value: object, shape: Shape) -> None:
             id="a list for a number",
         ),
         pytest.param(
-            [[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 3.0]], make_matrix_shape(2, 5), "row.length", (1,),
+            [[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 3.0]], make_matrix_shape(2, 5),
+            "row.length", (1,),
             "q, row 2 has 3 numbers; 5 are needed.",
             id="a ragged matrix",
         ),

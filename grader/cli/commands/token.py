@@ -103,8 +103,10 @@ def _add_for_service(
 ) -> NewToken:
     if not scope:
         raise OperatorError("Say what the service may do, such as --scope grades:read.")
-    place = _get_membership(session, course)
-    return make_service_token(session, place, label=label, scopes=scope, days=days, at=read_clock())
+    membership = _get_membership(session, course)
+    return make_service_token(
+        session, membership, label=label, scopes=scope, days=days, at=read_clock()
+    )
 
 
 @app.command("list", cls=Command)
@@ -145,8 +147,8 @@ def revoke(
         if found is None:
             raise OperatorError(f"There is no token {token_id!r}; `grader token list` lists them.")
         if found.run_id is not None:
-            place = _get_membership(session, found.run_id)
-            revoke_service_token(session, place, token_id=token_id, at=read_clock())
+            membership = _get_membership(session, found.run_id)
+            revoke_service_token(session, membership, token_id=token_id, at=read_clock())
         else:
             revoke_token(session, token_id=token_id, person_id=found.person_id, at=read_clock())
             add_audit_entry(

@@ -109,8 +109,8 @@ class AttemptPage:
 
 def list_filtered_attempts(
     session: Session,
-    desk: GradingContext,
-    place: Membership,
+    context: GradingContext,
+    membership: Membership,
     *,
     assignment: str,
     question: str,
@@ -125,14 +125,16 @@ def list_filtered_attempts(
     NotFound
         Where the course run has no such assignment, or the assignment no such question.
     """
-    place.need(Role.ASSISTANT)
-    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
+    membership.need(Role.ASSISTANT)
+    published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
     rubric = published.rubric(question)
-    students = {enrolment_id for enrolment_id, _ in list_students(session, run_id=place.run.id)}
+    students = {
+        enrolment_id for enrolment_id, _ in list_students(session, run_id=membership.run.id)
+    }
     found = [
         line
         for line in stream_attempt_outcomes(
-            session, run_id=place.run.id, assignment=assignment, question=question
+            session, run_id=membership.run.id, assignment=assignment, question=question
         )
         if line.enrolment_id in students and wanted.holds_for(line)
     ]

@@ -70,8 +70,8 @@ class QuestionAnalysis:
 
 def load_assignment_analysis(
     session: Session,
-    desk: GradingContext,
-    place: Membership,
+    context: GradingContext,
+    membership: Membership,
     *,
     assignment: str,
     at: datetime,
@@ -84,23 +84,23 @@ def load_assignment_analysis(
     NotFound
         Where the course run has no such assignment.
     """
-    place.need(Role.ASSISTANT)
-    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
+    membership.need(Role.ASSISTANT)
+    published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
 
     def make() -> AssignmentAnalysis:
         loaded = load_assignment_data(session, published)
         left_over = {name: _unexplained(tally) for name, tally in loaded.tallies.items()}
         return AssignmentAnalysis(published, compute_statistics(loaded), left_over)
 
-    state = compute_data_version(session, run_id=place.run.id, assignment=assignment)
-    name = ("analysis", place.run.id, assignment)
-    return desk.figures.get(name, make, at=at, state=state, patience=patience)
+    state = compute_data_version(session, run_id=membership.run.id, assignment=assignment)
+    name = ("analysis", membership.run.id, assignment)
+    return context.figures.get(name, make, at=at, state=state, patience=patience)
 
 
 def load_question_analysis(
     session: Session,
-    desk: GradingContext,
-    place: Membership,
+    context: GradingContext,
+    membership: Membership,
     *,
     assignment: str,
     question: str,
@@ -113,19 +113,19 @@ def load_question_analysis(
     NotFound
         Where the course run has no such assignment, or the assignment no such question.
     """
-    place.need(Role.ASSISTANT)
-    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
+    membership.need(Role.ASSISTANT)
+    published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
     rubric = published.rubric(question)
-    state = compute_data_version(session, run_id=place.run.id, assignment=assignment)
-    analysis = load_assignment_analysis(session, desk, place, assignment=assignment, at=at)
+    state = compute_data_version(session, run_id=membership.run.id, assignment=assignment)
+    analysis = load_assignment_analysis(session, context, membership, assignment=assignment, at=at)
     if question not in analysis.value.unexplained:
         # It was added a moment ago, while the figures of before will do for the others.
         no_patience = timedelta(0)
         analysis = load_assignment_analysis(
-            session, desk, place, assignment=assignment, at=at, patience=no_patience
+            session, context, membership, assignment=assignment, at=at, patience=no_patience
         )
-    fairness = desk.figures.get(
-        ("fairness", place.run.id, assignment, question),
+    fairness = context.figures.get(
+        ("fairness", membership.run.id, assignment, question),
         lambda: compare_draws(session, published, rubric),
         at=at,
         state=state,

@@ -80,13 +80,13 @@ class StaffHome:
 
 
 def load_staff_home(
-    session: Session, desk: GradingContext, place: Membership, *, at: datetime
+    session: Session, context: GradingContext, membership: Membership, *, at: datetime
 ) -> StaffHome:
     """What needs the staff of a course run now."""
-    place.need(Role.ASSISTANT)
-    run_id = place.run.id
+    membership.need(Role.ASSISTANT)
+    run_id = membership.run.id
     lines = list_in_force(session, run_id=run_id)
-    published = {line.assignment: desk.published(session, line) for line in lines}
+    published = {line.assignment: context.published(session, line) for line in lines}
     due = _activity(session, run_id, published, at=at)
     return StaffHome(
         students=counts.count_students(session, run_id=run_id),
@@ -199,16 +199,21 @@ class DubiousQuestions:
 
 
 def load_dubious_questions(
-    session: Session, desk: GradingContext, place: Membership, *, at: datetime
+    session: Session, context: GradingContext, membership: Membership, *, at: datetime
 ) -> DubiousQuestions:
     """The questions whose discrimination is known and low, by figures that may be a while old."""
-    place.need(Role.ASSISTANT)
-    tried = counts.count_students_with_attempts(session, run_id=place.run.id)
+    membership.need(Role.ASSISTANT)
+    tried = counts.count_students_with_attempts(session, run_id=membership.run.id)
     kept = [
         load_assignment_analysis(
-            session, desk, place, assignment=line.assignment, at=at, patience=MAX_STATISTICS_AGE
+            session,
+            context,
+            membership,
+            assignment=line.assignment,
+            at=at,
+            patience=MAX_STATISTICS_AGE,
         )
-        for line in list_in_force(session, run_id=place.run.id)
+        for line in list_in_force(session, run_id=membership.run.id)
         # With fewer students nothing is known of any question.
         if tried.get(line.assignment, 0) >= MIN_STUDENTS
     ]

@@ -75,7 +75,7 @@ class AssignmentData:
 
 
 def load_assignment_statistics(
-    session: Session, desk: GradingContext, *, run_id: str, assignment: str
+    session: Session, context: GradingContext, *, run_id: str, assignment: str
 ) -> AssignmentStatistics:
     """How the students of a course run did on an assignment as it is in force.
 
@@ -84,7 +84,7 @@ def load_assignment_statistics(
     NotFound
         Where the course run has no such assignment.
     """
-    published = desk.in_force(session, run_id=run_id, assignment=assignment)
+    published = context.in_force(session, run_id=run_id, assignment=assignment)
     return compute_statistics(load_assignment_data(session, published))
 
 

@@ -25,12 +25,12 @@ from grader.store.queries.publications import (
 
 
 def compose_attempt_bundle(
-    session: Session, desk: GradingContext, found: VisibleAttempt, *, at: datetime
+    session: Session, context: GradingContext, found: VisibleAttempt, *, at: datetime
 ) -> Bundle:
     """The bundle of an attempt; rubric and keys are in it once nobody can hand in any more."""
     attempt, judgement = found.attempt, found.judgement
     line = get_publication(session, publication_id=attempt.publication_id)
-    rubric = desk.published(session, line).rubric(attempt.question)
+    rubric = context.published(session, line).rubric(attempt.question)
     opens_at = find_release_time(session, found.published)
     is_published = opens_at is not None and at > opens_at
     policy = _policy(session, found)
@@ -41,17 +41,17 @@ def compose_attempt_bundle(
     )
     receipt = Receipt.model_validate(judgement.receipt)
     if not shows:
-        receipt = sign_receipt(to_withheld_receipt(receipt), desk.signing_key)
+        receipt = sign_receipt(to_withheld_receipt(receipt), context.signing_key)
     return compose_bundle(
         rubric=rubric,
         receipt=receipt,
-        public_key=_public_key(session, desk, receipt.key),
+        public_key=_public_key(session, context, receipt.key),
         answer=attempt.answer,
         variant=_variant(session, attempt.enrolment_id, rubric),
         verdicts=list_verdicts(decode_judgement(judgement).verdicts) if tells_why else None,
         uses=_earlier(session, found, rubric, shows=shows, is_published=is_published),
         publishes_at=opens_at,
-        keys=desk.keys(session, run_id=attempt.run_id) if is_published else None,
+        keys=context.keys(session, run_id=attempt.run_id) if is_published else None,
     )
 
 
@@ -69,9 +69,9 @@ def _policy(session: Session, found: VisibleAttempt) -> Policy:
     return found.published.policy(attempt.question, extension)
 
 
-def _public_key(session: Session, desk: GradingContext, key_id: str | None) -> str | None:
-    if key_id == desk.signing_key.id:
-        return desk.signing_key.public
+def _public_key(session: Session, context: GradingContext, key_id: str | None) -> str | None:
+    if key_id == context.signing_key.id:
+        return context.signing_key.public
     private = list_signing_keys(session).get(key_id or "")
     return SigningKey.from_bytes(private).public if private else None
 

@@ -58,7 +58,7 @@ class FieldDifference:
 
 
 def compare_attempts(
-    session: Session, desk: GradingContext, first: VisibleAttempt, second: VisibleAttempt
+    session: Session, context: GradingContext, first: VisibleAttempt, second: VisibleAttempt
 ) -> list[FieldDifference]:
     """Field by field, what the second attempt sent otherwise than the first.
 
@@ -74,16 +74,16 @@ def compare_attempts(
         other.question,
     ):
         raise NotFound
-    read = [_read(session, desk, each) for each in (first, second)]
+    read = [_read(session, context, each) for each in (first, second)]
     names = [*one.answer, *(name for name in other.answer if name not in one.answer)]
     return [_compare(name, one, other, read) for name in names]
 
 
-def _read(session: Session, desk: GradingContext, found: VisibleAttempt) -> Mapping[str, Value]:
+def _read(session: Session, context: GradingContext, found: VisibleAttempt) -> Mapping[str, Value]:
     """The fields as they are read; none where the question asks for something else since."""
     attempt = found.attempt
     rubric = found.published.rubric(attempt.question)
-    drawn = stack_variants([desk.variant_answered(session, attempt, rubric)])
+    drawn = stack_variants([context.variant_answered(session, attempt, rubric)])
     try:
         return read_answer(attempt.answer, rubric.question.fields, drawn).values
     except StudentError:

@@ -30,13 +30,13 @@ class VisibleAttempt:
 
     attempt: AttemptLine
     judgement: JudgementLine
-    place: Membership
+    membership: Membership
     published: PublishedAssignment
     is_own: bool
 
 
 def get_visible_attempt(
-    session: Session, desk: GradingContext, caller: Caller, *, attempt_id: str
+    session: Session, context: GradingContext, caller: Caller, *, attempt_id: str
 ) -> VisibleAttempt:
     """An attempt that the caller may see: an own one, or as staff of its course run.
 
@@ -49,20 +49,20 @@ def get_visible_attempt(
     if judged is None:
         raise NotFound
     attempt, judgement = judged
-    place, is_own = get_viewer_membership(
+    membership, is_own = get_viewer_membership(
         session, caller, run_id=attempt.run_id, enrolment_id=attempt.enrolment_id
     )
-    published = desk.in_force(session, run_id=attempt.run_id, assignment=attempt.assignment)
-    return VisibleAttempt(attempt, judgement, place, published, is_own)
+    published = context.in_force(session, run_id=attempt.run_id, assignment=attempt.assignment)
+    return VisibleAttempt(attempt, judgement, membership, published, is_own)
 
 
 def load_attempt_report(
-    session: Session, desk: GradingContext, found: VisibleAttempt, *, at: datetime
+    session: Session, context: GradingContext, found: VisibleAttempt, *, at: datetime
 ) -> AttemptReport:
     """An attempt as the caller may see it."""
     (report,) = _reports(
         session,
-        desk,
+        context,
         found.published,
         [(found.attempt, found.judgement)],
         part=found.attempt.part,
@@ -74,8 +74,8 @@ def load_attempt_report(
 
 def list_attempts(
     session: Session,
-    desk: GradingContext,
-    place: Membership,
+    context: GradingContext,
+    membership: Membership,
     *,
     assignment: str,
     question: str,
@@ -84,24 +84,24 @@ def list_attempts(
 ) -> list[AttemptReport]:
     """The caller's own attempts at a question, or for staff those of a student."""
     if student is None:
-        enrolment_id = place.need_enrolment().id
+        enrolment_id = membership.need_enrolment().id
     else:
-        place.caller.need(Scope.GRADES_READ)
-        place.need(Role.ASSISTANT)
-        member: MemberLine = get_member(session, run_id=place.run.id, login=student)
+        membership.caller.need(Scope.GRADES_READ)
+        membership.need(Role.ASSISTANT)
+        member: MemberLine = get_member(session, run_id=membership.run.id, login=student)
         enrolment_id = member.enrolment.id
-    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
+    published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
     published.rubric(question)
     part: StudentQuestion = (enrolment_id, assignment, question)
     judged = list_judged(session, parts=[part])
     return _reports(
-        session, desk, published, judged, part=part, at=at, for_staff=student is not None
+        session, context, published, judged, part=part, at=at, for_staff=student is not None
     )
 
 
 def _reports(
     session: Session,
-    desk: GradingContext,
+    context: GradingContext,
     published: PublishedAssignment,
     judged: list[tuple[AttemptLine, JudgementLine]],
     *,
@@ -126,7 +126,7 @@ def _reports(
             is_counted=grade is not None and grade.counted_attempt_id == attempt.id,
             attempts_left=policy.most_attempts - (grade.attempts if grade else 0),
             at=at,
-            key=desk.signing_key,
+            key=context.signing_key,
             for_staff=for_staff,
         )
         for attempt, judgement in judged

@@ -61,11 +61,11 @@ class AttemptDetails:
 
 
 def load_attempt_details(
-    session: Session, desk: GradingContext, found: VisibleAttempt
+    session: Session, context: GradingContext, found: VisibleAttempt
 ) -> AttemptDetails:
     """Look everything up; the caller has seen that whoever asks is staff."""
     attempt, part = found.attempt, found.attempt.part
-    rubric = _find_rubric(session, desk, found)
+    rubric = _find_rubric(session, context, found)
     variant = _find_variant(session, found, rubric)
     receipt = Receipt.model_validate(found.judgement.receipt)
     reviews = list_reviews(session, attempt_ids=[attempt.id])
@@ -92,13 +92,13 @@ def load_attempt_details(
     )
 
 
-def _find_rubric(session: Session, desk: GradingContext, found: VisibleAttempt) -> Rubric | None:
+def _find_rubric(session: Session, context: GradingContext, found: VisibleAttempt) -> Rubric | None:
     """The rubric that the newest judgement is by: of the attempt's publication, or a later one."""
     attempt, judgement = found.attempt, found.judgement
     wanted = (judgement.rubric_version, judgement.receipt["used_rubric"])
     lines = list_publications(session, run_id=attempt.run_id, assignment=attempt.assignment)
     for line in sorted(lines, key=lambda each: each.id != attempt.publication_id):
-        rubric = desk.published(session, line).assignment.rubrics.get(attempt.question)
+        rubric = context.published(session, line).assignment.rubrics.get(attempt.question)
         if rubric and wanted == (rubric.version, rubric.earlier.version if rubric.earlier else ""):
             return rubric
     return None
@@ -160,13 +160,15 @@ def _names(session: Session, ids: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def replay_attempt(session: Session, desk: GradingContext, found: VisibleAttempt) -> Replay | None:
+def replay_attempt(
+    session: Session, context: GradingContext, found: VisibleAttempt
+) -> Replay | None:
     """Judge an attempt again by what is stored, and compare; nothing is changed.
 
     None where the rubric or the variant that it was judged by is not there any more.
     """
     attempt, judgement = found.attempt, found.judgement
-    rubric = _find_rubric(session, desk, found)
+    rubric = _find_rubric(session, context, found)
     variant = _find_variant(session, found, rubric)
     if rubric is None or variant is None:
         return None
@@ -180,7 +182,7 @@ def replay_attempt(session: Session, desk: GradingContext, found: VisibleAttempt
         variant=variant,
         verdicts=list_verdicts(decode_judgement(judgement).verdicts),
         uses=_earlier(session, found, rubric),
-        keys=desk.keys(session, run_id=attempt.run_id),
+        keys=context.keys(session, run_id=attempt.run_id),
     )
     checks = replay_bundle(bundle, key=public).checks
     # Whose key it is says the signature here: only keys of this service were looked for.

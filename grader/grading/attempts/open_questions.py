@@ -85,25 +85,30 @@ class AssignmentState:
 
 
 def list_assignments(
-    session: Session, desk: GradingContext, place: Membership, *, at: datetime
+    session: Session, context: GradingContext, membership: Membership, *, at: datetime
 ) -> list[AssignmentState]:
     """All assignments of a course run, with where the caller stands."""
-    lines = list_in_force(session, run_id=place.run.id)
-    return [_state(session, desk.published(session, line), place, at=at) for line in lines]
+    lines = list_in_force(session, run_id=membership.run.id)
+    return [_state(session, context.published(session, line), membership, at=at) for line in lines]
 
 
 def get_assignment(
-    session: Session, desk: GradingContext, place: Membership, *, assignment: str, at: datetime
+    session: Session,
+    context: GradingContext,
+    membership: Membership,
+    *,
+    assignment: str,
+    at: datetime,
 ) -> AssignmentState:
     """One assignment, with where the caller stands."""
-    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
-    return _state(session, published, place, at=at)
+    published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
+    return _state(session, published, membership, at=at)
 
 
 def _state(
-    session: Session, published: PublishedAssignment, place: Membership, *, at: datetime
+    session: Session, published: PublishedAssignment, membership: Membership, *, at: datetime
 ) -> AssignmentState:
-    name, enrolment = published.line.assignment, place.enrolment
+    name, enrolment = published.line.assignment, membership.enrolment
     extension, grades = None, {}
     if enrolment is not None:
         extension = find_extensions(session, pairs=[(enrolment.id, name)]).get((enrolment.id, name))
@@ -113,7 +118,7 @@ def _state(
         key: _question_state(published, key, extension, grades.get(key), at=at)
         for key in published.form.questions
     }
-    return AssignmentState(published, extension, questions, place.run.time_zone)
+    return AssignmentState(published, extension, questions, membership.run.time_zone)
 
 
 def _question_state(
@@ -162,10 +167,10 @@ class OpenedQuestion:
     scores: tuple[ExternalScoreLine, ...] = ()
 
 
-def refuse_unopened(state: AssignmentState, place: Membership, *, at: datetime) -> None:
+def refuse_unopened(state: AssignmentState, membership: Membership, *, at: datetime) -> None:
     """Students see questions from the opening on; staff may look before."""
     opens_at = state.policy.window.opens_at
-    if not place.is_staff and opens_at is not None and at < opens_at:
+    if not membership.is_staff and opens_at is not None and at < opens_at:
         raise RequestRefused(
             f"This assignment opens at {opens_at.isoformat()}.", code="assignment.not_open"
         )
@@ -173,8 +178,8 @@ def refuse_unopened(state: AssignmentState, place: Membership, *, at: datetime) 
 
 def open_question(
     session: Session,
-    desk: GradingContext,
-    place: Membership,
+    context: GradingContext,
+    membership: Membership,
     *,
     assignment: str,
     question: str,
@@ -186,16 +191,16 @@ def open_question(
     With `keep`, in a session that writes, it is noted when it was seen first, and the variant is
     stored as shown. Staff without a place of their own get a variant that is nobody's.
     """
-    state = get_assignment(session, desk, place, assignment=assignment, at=at)
+    state = get_assignment(session, context, membership, assignment=assignment, at=at)
     rubric = state.published.rubric(question)
-    refuse_unopened(state, place, at=at)
-    variant = get_own_variant(session, desk, place, rubric, at=at, keep=keep)
+    refuse_unopened(state, membership, at=at)
+    variant = get_own_variant(session, context, membership, rubric, at=at, keep=keep)
     shown = OpenedQuestion(state, state.questions[question], variant)
-    if place.enrolment is None:
+    if membership.enrolment is None:
         return shown
-    part: StudentQuestion = (place.enrolment.id, assignment, question)
+    part: StudentQuestion = (membership.enrolment.id, assignment, question)
     if keep:
-        record_view(session, run_id=place.run.id, part=part, at=at)
+        record_view(session, run_id=membership.run.id, part=part, at=at)
     return replace(
         shown,
         overrides=tuple(list_overrides(session, parts=[part])),
@@ -205,15 +210,15 @@ def open_question(
 
 def get_own_variant(
     session: Session,
-    desk: GradingContext,
-    place: Membership,
+    context: GradingContext,
+    membership: Membership,
     rubric: Rubric,
     *,
     at: datetime,
     keep: bool,
 ) -> Variant:
     """The caller's own variant of a question."""
-    if place.enrolment is None:
-        return desk.judge(session, run_id=place.run.id, rubric=rubric).variant("preview")
-    owner = place.enrolment
-    return desk.variants(session, [(owner, rubric)], at=at, keep=keep)[owner.id, rubric.id]
+    if membership.enrolment is None:
+        return context.judge(session, run_id=membership.run.id, rubric=rubric).variant("preview")
+    owner = membership.enrolment
+    return context.variants(session, [(owner, rubric)], at=at, keep=keep)[owner.id, rubric.id]

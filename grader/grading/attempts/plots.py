@@ -15,7 +15,7 @@ from grader.store.queries.attempts import AttemptLine, JudgementLine, find_judge
 
 def draw_attempt_plots(
     session: Session,
-    desk: GradingContext,
+    context: GradingContext,
     published: PublishedAssignment,
     attempt: AttemptLine,
     judgement: JudgementLine,
@@ -27,8 +27,8 @@ def draw_attempt_plots(
     rubric = published.rubric(attempt.question)
     if not rubric.question.plots:
         return []
-    own = desk.variant_answered(session, attempt, rubric)
-    judge = desk.judge(session, run_id=attempt.run_id, rubric=rubric)
+    own = context.variant_answered(session, attempt, rubric)
+    judge = context.judge(session, run_id=attempt.run_id, rubric=rubric)
     drawn = stack_variants([own])
     try:
         answer = read_answer(attempt.answer, rubric.question.fields, drawn)

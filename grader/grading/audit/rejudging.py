@@ -118,7 +118,7 @@ def _make_case(
 ) -> _RejudgeCase:
     attempt, judgement = stored.attempt, stored.judgements[-1]
     rubric = _rubric(rules, attempt, judgement)
-    judge = rules.desk.judge(rules.session, run_id=attempt.run_id, rubric=rubric)
+    judge = rules.context.judge(rules.session, run_id=attempt.run_id, rubric=rubric)
     variant = _variant(rules.session, attempt, judge)
     drawn = stack_variants([variant])
     answer = read_answer(attempt.answer, rubric.question.fields, drawn)

@@ -29,7 +29,7 @@ class PublicationRules:
     """All publications that can be read, loaded when they are first asked for."""
 
     session: Session
-    desk: GradingContext
+    context: GradingContext
     _lines: dict[str, PublicationLine] | None = None
     _known: dict[str, dict[str, QuestionRule] | None] = field(default_factory=dict)
 
@@ -51,7 +51,7 @@ class PublicationRules:
     def compiled(self, line: PublicationLine) -> PublishedAssignment | None:
         """A publication, compiled; None where its texts cannot be used."""
         try:
-            return self.desk.published(self.session, line)
+            return self.context.published(self.session, line)
         except KeysetError:
             return None
 

@@ -76,7 +76,7 @@ def count_steps(session: Session, *, sample: RejudgeSample | None = None) -> int
 
 def verify(
     session: Session,
-    desk: GradingContext,
+    context: GradingContext,
     *,
     acknowledged: Iterable[bytes] | None = None,
     head: ChainHead | None = None,
@@ -98,7 +98,7 @@ def verify(
     """
     work = _Verifier(session, tell)
     work.run("database", work.ask_database)
-    rules, keys = PublicationRules(session, desk), PublicKeys(session)
+    rules, keys = PublicationRules(session, context), PublicKeys(session)
     if acknowledged is not None:
         work.run(
             "acknowledged", lambda tally: check_acknowledged(session, acknowledged, keys, tally)

@@ -57,11 +57,11 @@ class AssignmentExtensions:
 
 
 def load_extensions(
-    session: Session, desk: GradingContext, place: Membership, *, assignment: str
+    session: Session, context: GradingContext, membership: Membership, *, assignment: str
 ) -> AssignmentExtensions:
     """All extensions of an assignment."""
-    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
-    lines = list_extensions(session, run_id=place.run.id, assignment=assignment)
+    published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
+    lines = list_extensions(session, run_id=membership.run.id, assignment=assignment)
     called = find_names_by_enrolment(session, enrolment_ids=[each.enrolment_id for each in lines])
     names = find_names(session, person_ids=[each.by for each in lines])
     newest: dict[str, int] = {}
@@ -73,10 +73,10 @@ def load_extensions(
             *called[line.enrolment_id],
             by=names.get(line.by),
             holds=line.number == newest[line.enrolment_id],
-            is_after_publication=_is_after(published, lines[place + 1 :], line.at),
+            is_after_publication=_is_after(published, lines[membership + 1 :], line.at),
             effect=compute_extension_effect(published, line),
         )
-        for place, line in enumerate(lines)
+        for membership, line in enumerate(lines)
     )
     return AssignmentExtensions(published, given, compute_release_time(published, _last_due(lines)))
 

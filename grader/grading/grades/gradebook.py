@@ -68,7 +68,7 @@ class Gradebook:
 
 def load_gradebook(
     session: Session,
-    desk: GradingContext,
+    context: GradingContext,
     *,
     run_id: str,
     assignment: str,
@@ -84,7 +84,7 @@ def load_gradebook(
     MalformedRequest
         Where the order is by a question that the assignment does not have.
     """
-    published = desk.in_force(session, run_id=run_id, assignment=assignment)
+    published = context.in_force(session, run_id=run_id, assignment=assignment)
     if order.column is SortColumn.QUESTION and order.question not in published.form.questions:
         raise _make_order_error(order.question)
     page = list_page(
@@ -152,7 +152,7 @@ class StudentSummary:
 
 
 def load_student_summary(
-    session: Session, desk: GradingContext, *, run_id: str, assignment: str, student: str
+    session: Session, context: GradingContext, *, run_id: str, assignment: str, student: str
 ) -> StudentSummary:
     """All about a student's grades for an assignment.
 
@@ -161,7 +161,7 @@ def load_student_summary(
     NotFound
         Where there is no such assignment or no such student in the course run.
     """
-    published = desk.in_force(session, run_id=run_id, assignment=assignment)
+    published = context.in_force(session, run_id=run_id, assignment=assignment)
     member = get_member(session, run_id=run_id, login=student)
     owner = member.enrolment.id
     cells = list_cells(session, assignment=assignment, enrolment_ids=[owner])

@@ -38,9 +38,9 @@ from grader.store.queries.publications import ExtensionLine, add_extension
 LONGEST_REASON = 2000
 
 
-def refuse_own_work(place: Membership, enrolment_id: str) -> None:
+def refuse_own_work(membership: Membership, enrolment_id: str) -> None:
     """Nobody grades their own work."""
-    if place.enrolment is not None and place.enrolment.id == enrolment_id:
+    if membership.enrolment is not None and membership.enrolment.id == enrolment_id:
         raise RequestRefused("Nobody decides about their own work.", code="own.work")
 
 
@@ -61,8 +61,8 @@ def format_grade_version(grade: GradeLine | None) -> str:
 
 def override_grade(
     session: Session,
-    desk: GradingContext,
-    place: Membership,
+    context: GradingContext,
+    membership: Membership,
     member: MemberLine,
     *,
     assignment: str,
@@ -79,13 +79,13 @@ def override_grade(
     Outdated
         Where the grade has changed since `version`.
     """
-    place.need(Role.INSTRUCTOR)
-    refuse_own_work(place, member.enrolment.id)
-    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
+    membership.need(Role.INSTRUCTOR)
+    refuse_own_work(membership, member.enrolment.id)
+    published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
     possible = published.rubric(question).form.points
     check_reason(reason)
     _check_points(points, possible, pointer="#/points")
-    lock_students(session, [(member.enrolment.id, assignment)], run_ids=[place.run.id])
+    lock_students(session, [(member.enrolment.id, assignment)], run_ids=[membership.run.id])
     part = (member.enrolment.id, assignment, question)
     current = find_grades(session, parts=[part]).get(part)
     if format_grade_version(current) != version:
@@ -97,13 +97,13 @@ def override_grade(
     add_override(
         session,
         OverrideLine(
-            make_id("ovr"), place.run.id, *part, len(earlier) + 1, points, reason.strip(),
-            place.caller.id, at,
+            make_id("ovr"), membership.run.id, *part, len(earlier) + 1, points, reason.strip(),
+            membership.caller.id, at,
         ),
     )  # fmt: skip
-    grade = update_grades(session, desk, run_id=place.run.id, parts=[part], at=at)[part]
+    grade = update_grades(session, context, run_id=membership.run.id, parts=[part], at=at)[part]
     _audit(
-        session, place, at=at, action="grade.overridden", subject=member.enrolment.id,
+        session, membership, at=at, action="grade.overridden", subject=member.enrolment.id,
         details={
             "question": f"{assignment}/{question}",
             "before": _format_points(current.points if current else None),
@@ -140,8 +140,8 @@ class OutsideScore:
 
 def record_external_scores(
     session: Session,
-    desk: GradingContext,
-    place: Membership,
+    context: GradingContext,
+    membership: Membership,
     *,
     assignment: str,
     question: str,
@@ -156,17 +156,17 @@ def record_external_scores(
     MalformedRequest
         With every student who is unknown and every score that is out of range.
     """
-    place.need(Role.INSTRUCTOR)
-    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
+    membership.need(Role.INSTRUCTOR)
+    published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
     most = _get_max_external_points(published, question)
     members = {
         name: each
-        for each in list_members(session, run_id=place.run.id)
+        for each in list_members(session, run_id=membership.run.id)
         for name in (each.login, each.enrolment.id)
     }
-    _check_scores(place, scores, members, most)
+    _check_scores(membership, scores, members, most)
     parts = [(members[each.student].enrolment.id, assignment, question) for each in scores]
-    lock_students(session, [part[:2] for part in parts], run_ids=[place.run.id])
+    lock_students(session, [part[:2] for part in parts], run_ids=[membership.run.id])
     earlier: dict[StudentQuestion, int] = {}
     for line in list_external_scores(session, parts=parts):
         earlier[line.enrolment_id, assignment, question] = line.number
@@ -174,17 +174,17 @@ def record_external_scores(
         session,
         [
             ExternalScoreLine(
-                make_id("sco"), place.run.id, *part, earlier.get(part, 0) + 1, score.points,
-                source, place.caller.id, at,
+                make_id("sco"), membership.run.id, *part, earlier.get(part, 0) + 1, score.points,
+                source, membership.caller.id, at,
             )
             for part, score in zip(parts, scores, strict=True)
         ],
     )  # fmt: skip
     _audit(
-        session, place, at=at, action="scores.entered", subject=f"{assignment}/{question}",
+        session, membership, at=at, action="scores.entered", subject=f"{assignment}/{question}",
         details={"source": source, "scores": len(scores)},
     )  # fmt: skip
-    grades = update_grades(session, desk, run_id=place.run.id, parts=parts, at=at)
+    grades = update_grades(session, context, run_id=membership.run.id, parts=parts, at=at)
     return [grades[part] for part in parts]
 
 
@@ -198,7 +198,10 @@ def _get_max_external_points(published: PublishedAssignment, question: str) -> D
 
 
 def _check_scores(
-    place: Membership, scores: Sequence[OutsideScore], members: dict[str, MemberLine], most: Decimal
+    membership: Membership,
+    scores: Sequence[OutsideScore],
+    members: dict[str, MemberLine],
+    most: Decimal,
 ) -> None:
     faults = []
     seen: set[str] = set()
@@ -212,7 +215,7 @@ def _check_scores(
                 )
             )
             continue
-        refuse_own_work(place, member.enrolment.id)
+        refuse_own_work(membership, member.enrolment.id)
         if member.enrolment.id in seen:
             faults.append(
                 ErrorDetail(
@@ -232,8 +235,8 @@ def _check_scores(
 
 def record_extension(
     session: Session,
-    desk: GradingContext,
-    place: Membership,
+    context: GradingContext,
+    membership: Membership,
     member: MemberLine,
     *,
     assignment: str,
@@ -243,25 +246,25 @@ def record_extension(
     at: datetime,
 ) -> ExtensionLine:
     """Give a student more time or more attempts, instead of what was given before."""
-    place.need(Role.INSTRUCTOR)
-    refuse_own_work(place, member.enrolment.id)
+    membership.need(Role.INSTRUCTOR)
+    refuse_own_work(membership, member.enrolment.id)
     check_reason(reason)
     due_at = normalize_date(due_at, pointer="#/due_at")
-    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
-    lock_students(session, [(member.enrolment.id, assignment)], run_ids=[place.run.id])
+    published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
+    lock_students(session, [(member.enrolment.id, assignment)], run_ids=[membership.run.id])
     line = add_extension(
         session,
-        run_id=place.run.id,
+        run_id=membership.run.id,
         enrolment_id=member.enrolment.id,
         assignment=assignment,
         due_at=due_at,
         extra_attempts=extra_attempts,
         reason=reason.strip(),
-        by=place.caller.id,
+        by=membership.caller.id,
         at=at,
     )
     _audit(
-        session, place, at=at, action="extension.given", subject=member.enrolment.id,
+        session, membership, at=at, action="extension.given", subject=member.enrolment.id,
         details={
             "assignment": assignment,
             "due_at": due_at.isoformat() if due_at else None,
@@ -272,13 +275,13 @@ def record_extension(
     parts = [(member.enrolment.id, assignment, each) for each in published.form.questions]
     touched = find_grades(session, parts=parts)
     # What was late may be in time now.
-    update_grades(session, desk, run_id=place.run.id, parts=touched, at=at)
+    update_grades(session, context, run_id=membership.run.id, parts=touched, at=at)
     return line
 
 
 def _audit(
     session: Session,
-    place: Membership,
+    membership: Membership,
     *,
     at: datetime,
     action: str,
@@ -286,6 +289,11 @@ def _audit(
     details: dict[str, object],
 ) -> None:
     add_audit_entry(
-        session, at=at, by=place.caller.id, run_id=place.run.id, action=action, subject=subject,
+        session,
+        at=at,
+        by=membership.caller.id,
+        run_id=membership.run.id,
+        action=action,
+        subject=subject,
         details=details,
-    )  # fmt: skip
+    )

@@ -131,7 +131,7 @@ def _earned(
 
 def update_grades(
     session: Session,
-    desk: GradingContext,
+    context: GradingContext,
     *,
     run_id: str,
     parts: Iterable[StudentQuestion],
@@ -141,7 +141,7 @@ def update_grades(
     """Bring the grades of these parts up to date, and return them."""
     wanted = set(parts)
     assignments = {
-        each: desk.in_force(session, run_id=run_id, assignment=each)
+        each: context.in_force(session, run_id=run_id, assignment=each)
         for each in {assignment for _, assignment, _ in wanted}
     }
     events = load_events(session, parts=wanted, judged=judged)

@@ -107,7 +107,7 @@ class RubricAttempts:
 
 
 def load_rubric_attempts(
-    session: Session, desk: GradingContext, *, run_id: str, assignment: str, question: str
+    session: Session, context: GradingContext, *, run_id: str, assignment: str, question: str
 ) -> list[RubricAttempts]:
     """Everybody's attempts at a question, by the rubric that was in force for them."""
     cases: dict[str, RubricAttempts] = {}
@@ -118,10 +118,10 @@ def load_rubric_attempts(
     for attempt, judgement in judged:
         if attempt.publication_id not in rubrics:
             line = get_publication(session, publication_id=attempt.publication_id)
-            rubrics[line.id] = desk.published(session, line).rubric(question)
+            rubrics[line.id] = context.published(session, line).rubric(question)
         rubric = rubrics[attempt.publication_id]
         if rubric.version not in cases:
-            judge = desk.judge(session, run_id=run_id, rubric=rubric)
+            judge = context.judge(session, run_id=run_id, rubric=rubric)
             cases[rubric.version] = RubricAttempts(
                 rubric, judge, [], _variants(session, run_id, rubric)
             )

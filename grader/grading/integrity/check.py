@@ -49,7 +49,12 @@ def is_stale(check: IntegrityCheckLine, *, at: datetime) -> bool:
 
 
 def start_check(
-    session: Session, desk: GradingContext, place: Membership, *, assignment: str, at: datetime
+    session: Session,
+    context: GradingContext,
+    membership: Membership,
+    *,
+    assignment: str,
+    at: datetime,
 ) -> IntegrityCheckLine | None:
     """Begin a check; None where one runs already.
 
@@ -58,9 +63,9 @@ def start_check(
     NotFound
         Where the course run has no such assignment.
     """
-    place.need(Role.INSTRUCTOR)
-    run_id = place.run.id
-    desk.in_force(session, run_id=run_id, assignment=assignment)
+    membership.need(Role.INSTRUCTOR)
+    run_id = membership.run.id
+    context.in_force(session, run_id=run_id, assignment=assignment)
     lock(session, [f"integrity {run_id} {assignment}"])
     before = find_check(session, run_id=run_id, assignment=assignment)
     if before is not None and before.state == RUNNING:
@@ -69,11 +74,23 @@ def start_check(
         record_failure(session, check_id=before.id, error=_PROCESS_GONE, at=at)
     of = count_attempts(session, run_id=run_id, assignment=assignment)
     check = IntegrityCheckLine(
-        make_id("chk"), run_id, assignment, RUNNING, 0, of, 0, 0, "", place.caller.id, at, at, None
+        make_id("chk"),
+        run_id,
+        assignment,
+        RUNNING,
+        0,
+        of,
+        0,
+        0,
+        "",
+        membership.caller.id,
+        at,
+        at,
+        None,
     )
     add_check(session, check)
     add_audit_entry(
-        session, at=at, by=place.caller.id, run_id=run_id, action="integrity.started",
+        session, at=at, by=membership.caller.id, run_id=run_id, action="integrity.started",
         subject=check.id, details={"assignment": assignment},
     )  # fmt: skip
     return check
@@ -89,7 +106,7 @@ class CheckRun:
 
     database: Database
     write: Callable[[Callable[[Session], Any]], Any]
-    desk: GradingContext
+    context: GradingContext
     clock: Callable[[], datetime]
     should_end: Callable[[], bool]
     check: IntegrityCheckLine
@@ -153,13 +170,13 @@ class CheckRun:
     def _questions(self) -> list[str]:
         with self.database.read() as session:
             run_id, assignment = self.check.run_id, self.check.assignment
-            published = self.desk.in_force(session, run_id=run_id, assignment=assignment)
+            published = self.context.in_force(session, run_id=run_id, assignment=assignment)
         return list(published.assignment.rubrics)
 
     def _check_question(self, question: str) -> None:
         with self.database.read() as session:
             cases = load_rubric_attempts(
-                session, self.desk, run_id=self.check.run_id, assignment=self.check.assignment,
+                session, self.context, run_id=self.check.run_id, assignment=self.check.assignment,
                 question=question,
             )  # fmt: skip
         for case in cases:

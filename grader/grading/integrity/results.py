@@ -69,13 +69,18 @@ class IntegrityResults:
 
 
 def load_results(
-    session: Session, desk: GradingContext, place: Membership, *, assignment: str, at: datetime
+    session: Session,
+    context: GradingContext,
+    membership: Membership,
+    *,
+    assignment: str,
+    at: datetime,
 ) -> IntegrityResults:
     """What is known about an assignment; NotFound where the course run has none such."""
-    place.need(Role.ASSISTANT)
-    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
-    newest = find_check(session, run_id=place.run.id, assignment=assignment)
-    finished = find_check(session, run_id=place.run.id, assignment=assignment, state=FINISHED)
+    membership.need(Role.ASSISTANT)
+    published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
+    newest = find_check(session, run_id=membership.run.id, assignment=assignment)
+    finished = find_check(session, run_id=membership.run.id, assignment=assignment, state=FINISHED)
     found = list_resemblances(session, check_id=finished.id) if finished else []
     evidence = [_evidence(each) for each in found]
     rubrics = published.assignment.rubrics.items()

@@ -47,15 +47,15 @@ class ExampleRuns:
         return sum(each.is_as_stated for each in self.tried)
 
 
-def find_example_runs(desk: GradingContext, rubric: Rubric) -> ExampleRuns | None:
+def find_example_runs(context: GradingContext, rubric: Rubric) -> ExampleRuns | None:
     """How the examples come out, if that was tried before."""
-    found: ExampleRuns | None = desk.trials.find(_cache_key(rubric))
+    found: ExampleRuns | None = context.trials.find(_cache_key(rubric))
     return found
 
 
-def run_rubric_examples(desk: GradingContext, rubric: Rubric) -> ExampleRuns:
+def run_rubric_examples(context: GradingContext, rubric: Rubric) -> ExampleRuns:
     """How the examples come out; it may take seconds, the first time."""
-    return desk.trials.get(_cache_key(rubric), lambda: _run(rubric))
+    return context.trials.get(_cache_key(rubric), lambda: _run(rubric))
 
 
 def _run(rubric: Rubric) -> ExampleRuns:

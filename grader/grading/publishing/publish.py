@@ -93,7 +93,7 @@ def _check_storable(assignment: CompiledAssignment) -> None:
 
 def publish(
     session: Session,
-    desk: GradingContext,
+    context: GradingContext,
     *,
     run: RunLine,
     assignment: CompiledAssignment,
@@ -122,7 +122,7 @@ def publish(
     check_date_order(opens_at, due_at)
     lock_assignment(session, run_id=run.id, assignment=name)
     current = find_in_force(session, run_id=run.id, assignment=name)
-    before = desk.published(session, current) if current else None
+    before = context.published(session, current) if current else None
     if before is not None and _is_same(before, assignment, opens_at, due_at):
         return before.line
     answered = {line.question for line in list_grades(session, run_id=run.id, assignment=name)}
@@ -158,7 +158,7 @@ def publish(
     if before is not None:
         now = PublishedAssignment(line, assignment)
         changed = {each for each in answered if _changes_grades(before, now, each)}
-        _settle_again(session, desk, now, changed, at=at)
+        _settle_again(session, context, now, changed, at=at)
     return line
 
 
@@ -194,7 +194,7 @@ def _changes_grades(before: PublishedAssignment, now: PublishedAssignment, quest
 
 def _settle_again(
     session: Session,
-    desk: GradingContext,
+    context: GradingContext,
     now: PublishedAssignment,
     questions: set[str],
     *,
@@ -204,4 +204,6 @@ def _settle_again(
     grades = list_grades(session, run_id=run_id, assignment=assignment)
     parts = [line.part for line in grades if line.question in questions]
     for start in range(0, len(parts), _BATCH_SIZE):
-        update_grades(session, desk, run_id=run_id, parts=parts[start : start + _BATCH_SIZE], at=at)
+        update_grades(
+            session, context, run_id=run_id, parts=parts[start : start + _BATCH_SIZE], at=at
+        )

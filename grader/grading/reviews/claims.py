@@ -32,7 +32,7 @@ LEASE = timedelta(minutes=5)
 
 
 def claim_attempt(
-    session: Session, place: Membership, *, attempt_id: str, at: datetime
+    session: Session, membership: Membership, *, attempt_id: str, at: datetime
 ) -> ClaimLine:
     """Hold an attempt for some minutes more, or learn who holds it.
 
@@ -41,12 +41,12 @@ def claim_attempt(
     NotFound
         Where the course run has no such attempt.
     """
-    place.need(Role.ASSISTANT)
+    membership.need(Role.ASSISTANT)
     attempt, _ = get_judged(session, attempt_id=attempt_id)
-    if attempt.run_id != place.run.id:
+    if attempt.run_id != membership.run.id:
         raise NotFound
-    refuse_own_work(place, attempt.enrolment_id)
-    wanted = _make_claim(place, attempt_id, at)
+    refuse_own_work(membership, attempt.enrolment_id)
+    wanted = _make_claim(membership, attempt_id, at)
     if take_claim(session, wanted, at=at):
         return wanted
     # Whoever holds it may let go at this very moment; then the next sign of life takes it.
@@ -54,29 +54,29 @@ def claim_attempt(
 
 
 def claim_next(
-    session: Session, place: Membership, waiting: Sequence[QueueEntry], *, at: datetime
+    session: Session, membership: Membership, waiting: Sequence[QueueEntry], *, at: datetime
 ) -> str | None:
     """Hold the first of these attempts that nobody else holds or has reviewed meanwhile.
 
     Returns its id, or None where there is none.
     """
-    place.need(Role.ASSISTANT)
+    membership.need(Role.ASSISTANT)
     if not waiting:
         return None
     first = waiting[0].attempt
     # They come with the same attempts in different orders and must not wait for each other.
-    lock(session, [f"claims {place.run.id} {first.assignment} {first.question}"])
-    delete_expired_claims(session, run_id=place.run.id, at=at)
+    lock(session, [f"claims {membership.run.id} {first.assignment} {first.question}"])
+    delete_expired_claims(session, run_id=membership.run.id, at=at)
     held = {
         each.attempt_id
-        for each in list_claims(session, run_id=place.run.id, at=at)
-        if each.by != place.caller.id
+        for each in list_claims(session, run_id=membership.run.id, at=at)
+        if each.by != membership.caller.id
     }
     for entry in waiting:
         attempt_id = entry.attempt.id
         if attempt_id in held or _is_done(session, entry):
             continue
-        if take_claim(session, _make_claim(place, attempt_id, at), at=at):
+        if take_claim(session, _make_claim(membership, attempt_id, at), at=at):
             return attempt_id
     return None
 
@@ -88,11 +88,11 @@ def _is_done(session: Session, entry: QueueEntry) -> bool:
     return all(each.criterion in reviewed for each in entry.parts)
 
 
-def _make_claim(place: Membership, attempt_id: str, at: datetime) -> ClaimLine:
-    return ClaimLine(attempt_id, place.run.id, place.caller.id, at + LEASE)
+def _make_claim(membership: Membership, attempt_id: str, at: datetime) -> ClaimLine:
+    return ClaimLine(attempt_id, membership.run.id, membership.caller.id, at + LEASE)
 
 
-def release_claim(session: Session, place: Membership, *, attempt_id: str) -> None:
+def release_claim(session: Session, membership: Membership, *, attempt_id: str) -> None:
     """Let go of an attempt; what somebody else holds stays held."""
-    place.need(Role.ASSISTANT)
-    delete_claim(session, attempt_id=attempt_id, by=place.caller.id)
+    membership.need(Role.ASSISTANT)
+    delete_claim(session, attempt_id=attempt_id, by=membership.caller.id)

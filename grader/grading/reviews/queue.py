@@ -84,11 +84,11 @@ class ReviewQueue:
         before = self.entries[place - 1] if place else None
         return before, self.entries[place + 1] if place + 1 < len(ids) else None
 
-    def waiting_for(self, place: Membership, *, after: str | None = None) -> list[QueueEntry]:
+    def waiting_for(self, membership: Membership, *, after: str | None = None) -> list[QueueEntry]:
         """What waits and is not the caller's own, from an attempt on and round to it again."""
         ids = [each.attempt.id for each in self.entries]
         start = ids.index(after) + 1 if after in ids else 0
-        own = place.enrolment.id if place.enrolment else None
+        own = membership.enrolment.id if membership.enrolment else None
         return [
             each
             for each in (*self.entries[start:], *self.entries[:start])
@@ -97,11 +97,18 @@ class ReviewQueue:
 
 
 def load_queue(
-    session: Session, desk: GradingContext, place: Membership, *, assignment: str, question: str
+    session: Session,
+    context: GradingContext,
+    membership: Membership,
+    *,
+    assignment: str,
+    question: str,
 ) -> ReviewQueue:
     """The queue of a question."""
-    parts = list_review_tasks(session, desk, place, assignment=assignment, question=question)
-    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
+    parts = list_review_tasks(
+        session, context, membership, assignment=assignment, question=question
+    )
+    published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
     return ReviewQueue(published, question, _entries(parts))
 
 
@@ -156,12 +163,17 @@ class ReviewProgress:
 
 
 def load_progress(
-    session: Session, desk: GradingContext, place: Membership, *, assignment: str, at: datetime
+    session: Session,
+    context: GradingContext,
+    membership: Membership,
+    *,
+    assignment: str,
+    at: datetime,
 ) -> ReviewProgress:
     """How far the reviews of an assignment have come, for every question that a person looks at."""
-    parts = list_review_tasks(session, desk, place, assignment=assignment)
-    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
-    claims = list_claims(session, run_id=place.run.id, at=at)
+    parts = list_review_tasks(session, context, membership, assignment=assignment)
+    published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
+    claims = list_claims(session, run_id=membership.run.id, at=at)
     people = {each.review.by for each in parts if each.review} | {each.by for each in claims}
     names = find_names(session, person_ids=people)
     questions = []
@@ -212,7 +224,7 @@ def _criterion_progress(parts: Sequence[ReviewTask], names: dict[str, str]) -> C
 def may_show_names(
     session: Session,
     published: PublishedAssignment,
-    place: Membership,
+    membership: Membership,
     *,
     waiting: int,
     at: datetime,
@@ -225,7 +237,7 @@ def may_show_names(
     if waiting:
         return False
     last = find_last_extended_due(
-        session, run_id=place.run.id, assignment=published.line.assignment
+        session, run_id=membership.run.id, assignment=published.line.assignment
     )
     ends_at = compute_release_time(published, last)
     return ends_at is not None and at > ends_at

@@ -55,18 +55,20 @@ def format_review_version(review: ReviewLine | None) -> str:
 
 def list_review_tasks(
     session: Session,
-    desk: GradingContext,
-    place: Membership,
+    context: GradingContext,
+    membership: Membership,
     *,
     assignment: str,
     question: str | None = None,
 ) -> list[ReviewTask]:
     """All that a person decides in the attempts that count, in an order that favours nobody."""
-    place.need(Role.ASSISTANT)
-    published = desk.in_force(session, run_id=place.run.id, assignment=assignment)
+    membership.need(Role.ASSISTANT)
+    published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
     if question is not None:
         published.rubric(question)
-    judged = list_counted(session, run_id=place.run.id, assignment=assignment, question=question)
+    judged = list_counted(
+        session, run_id=membership.run.id, assignment=assignment, question=question
+    )
     reviews = select_latest_reviews(
         list_reviews(session, attempt_ids=[each.id for each, _ in judged])
     )
@@ -75,7 +77,7 @@ def list_review_tasks(
         for attempt, judgement in judged
         for each in build_review_tasks(published, attempt, judgement, reviews.get(attempt.id, {}))
     ]
-    order = {name: place for place, name in enumerate(published.form.questions)}
+    order = {name: membership for membership, name in enumerate(published.form.questions)}
     return sorted(waiting, key=lambda each: (order[each.attempt.question], _shuffle_key(each)))
 
 
@@ -133,8 +135,8 @@ def _make_task(
 
 def review_criterion(
     session: Session,
-    desk: GradingContext,
-    place: Membership,
+    context: GradingContext,
+    membership: Membership,
     *,
     attempt_id: str,
     criterion: str,
@@ -155,14 +157,14 @@ def review_criterion(
     Outdated
         Where `version` is given and somebody else has reviewed it since.
     """
-    place.need(Role.ASSISTANT)
+    membership.need(Role.ASSISTANT)
     attempt, judgement = get_judged(session, attempt_id=attempt_id)
-    if attempt.run_id != place.run.id:
+    if attempt.run_id != membership.run.id:
         raise NotFound
-    refuse_own_work(place, attempt.enrolment_id)
+    refuse_own_work(membership, attempt.enrolment_id)
     pair = (attempt.enrolment_id, attempt.assignment)
-    lock_students(session, [pair], run_ids=[place.run.id])
-    published = desk.in_force(session, run_id=place.run.id, assignment=attempt.assignment)
+    lock_students(session, [pair], run_ids=[membership.run.id])
+    published = context.in_force(session, run_id=membership.run.id, assignment=attempt.assignment)
     known = select_latest_reviews(list_reviews(session, attempt_ids=[attempt.id])).get(
         attempt.id, {}
     )
@@ -182,23 +184,27 @@ def review_criterion(
         )
     line = ReviewLine(
         id=make_id("rev"),
-        run_id=place.run.id,
+        run_id=membership.run.id,
         attempt_id=attempt.id,
         criterion=criterion,
         number=waiting.review.number + 1 if waiting.review else 1,
         items=sorted(set(items or ())),
         points=compute_review_points(waiting, items, points),
         comment=_check_comment(comment),
-        by=place.caller.id,
+        by=membership.caller.id,
         at=at,
     )
     add_review(session, line)
     add_audit_entry(
-        session, at=at, by=place.caller.id, run_id=place.run.id, action="attempt.reviewed",
+        session,
+        at=at,
+        by=membership.caller.id,
+        run_id=membership.run.id,
+        action="attempt.reviewed",
         subject=attempt.id,
         details={"criterion": criterion, "points": f"{line.points:f}", "number": line.number},
-    )  # fmt: skip
-    grades = update_grades(session, desk, run_id=place.run.id, parts=[attempt.part], at=at)
+    )
+    grades = update_grades(session, context, run_id=membership.run.id, parts=[attempt.part], at=at)
     return line, grades[attempt.part]
 
 

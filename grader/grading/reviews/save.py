@@ -37,8 +37,8 @@ class ReviewDecision:
 
 def save_reviews(
     session: Session,
-    desk: GradingContext,
-    place: Membership,
+    context: GradingContext,
+    membership: Membership,
     *,
     attempt_id: str,
     decisions: Sequence[ReviewDecision],
@@ -54,20 +54,22 @@ def save_reviews(
     Outdated
         Where somebody else has reviewed a criterion since; then nothing is saved.
     """
-    place.need(Role.ASSISTANT)
+    membership.need(Role.ASSISTANT)
     if not decisions:
         fault = ErrorDetail("#/items", "review.empty", "Say which items hold, or give points.")
         raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,))
-    parts = {each.criterion: each for each in load_review_tasks(session, desk, place, attempt_id)}
+    parts = {
+        each.criterion: each for each in load_review_tasks(session, context, membership, attempt_id)
+    }
     added = []
     for each in decisions:
         part = parts.get(each.criterion)
-        if part is not None and _is_already_saved(place, part, each):
+        if part is not None and _is_already_saved(membership, part, each):
             continue
         line, _ = review_criterion(
             session,
-            desk,
-            place,
+            context,
+            membership,
             attempt_id=attempt_id,
             criterion=each.criterion,
             items=each.items,
@@ -77,29 +79,29 @@ def save_reviews(
             at=at,
         )
         added.append(line)
-    release_claim(session, place, attempt_id=attempt_id)
+    release_claim(session, membership, attempt_id=attempt_id)
     return added
 
 
 def load_review_tasks(
-    session: Session, desk: GradingContext, place: Membership, attempt_id: str
+    session: Session, context: GradingContext, membership: Membership, attempt_id: str
 ) -> list[ReviewTask]:
     """All that a person decides in an attempt, whether or not it counts; NotFound elsewhere."""
     attempt, judgement = get_judged(session, attempt_id=attempt_id)
-    if attempt.run_id != place.run.id:
+    if attempt.run_id != membership.run.id:
         raise NotFound
-    published = desk.in_force(session, run_id=place.run.id, assignment=attempt.assignment)
+    published = context.in_force(session, run_id=membership.run.id, assignment=attempt.assignment)
     known = select_latest_reviews(list_reviews(session, attempt_ids=[attempt.id])).get(
         attempt.id, {}
     )
     return build_review_tasks(published, attempt, judgement, known)
 
 
-def _is_already_saved(place: Membership, part: ReviewTask, decision: ReviewDecision) -> bool:
+def _is_already_saved(membership: Membership, part: ReviewTask, decision: ReviewDecision) -> bool:
     known = part.review
     if known is None:
         return False
-    is_known = decision.version == format_review_version(known) or known.by == place.caller.id
+    is_known = decision.version == format_review_version(known) or known.by == membership.caller.id
     return (
         is_known
         and known.items == sorted(set(decision.items or ()))

@@ -17,8 +17,8 @@ MAX_CHARACTERS = 500_000
 
 def save_draft(
     session: Session,
-    desk: GradingContext,
-    place: Membership,
+    context: GradingContext,
+    membership: Membership,
     *,
     assignment: str,
     question: str,
@@ -32,8 +32,8 @@ def save_draft(
     MalformedRequest
         Where it is longer than any answer could be.
     """
-    enrolment = place.need_enrolment()
-    desk.in_force(session, run_id=place.run.id, assignment=assignment).rubric(question)
+    enrolment = membership.need_enrolment()
+    context.in_force(session, run_id=membership.run.id, assignment=assignment).rubric(question)
     if sum(map(len, fields.values())) > MAX_CHARACTERS:
         raise MalformedRequest(
             f"A draft may have {MAX_CHARACTERS} characters; it has more.", code="draft.too_long"
@@ -43,13 +43,13 @@ def save_draft(
     if not written:
         delete_draft(session, part=part)
         return
-    put_draft(session, run_id=place.run.id, part=part, draft=DraftLine(written, at))
+    put_draft(session, run_id=membership.run.id, part=part, draft=DraftLine(written, at))
 
 
 def find_own_draft(
-    session: Session, place: Membership, *, assignment: str, question: str
+    session: Session, membership: Membership, *, assignment: str, question: str
 ) -> DraftLine | None:
     """What the caller wrote last and has not sent; None for staff without a place of their own."""
-    if place.enrolment is None:
+    if membership.enrolment is None:
         return None
-    return find_draft(session, part=(place.enrolment.id, assignment, question))
+    return find_draft(session, part=(membership.enrolment.id, assignment, question))

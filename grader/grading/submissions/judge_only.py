@@ -17,7 +17,7 @@ from grader.store.queries.attempts import find_variants
 
 def judge_without_storing(
     session: Session,
-    desk: GradingContext,
+    context: GradingContext,
     *,
     run_id: str,
     assignment: str,
@@ -35,9 +35,9 @@ def judge_without_storing(
     AnswerRefused
         Where the answer, or the earlier one, cannot be read.
     """
-    published = desk.in_force(session, run_id=run_id, assignment=assignment)
+    published = context.in_force(session, run_id=run_id, assignment=assignment)
     rubric = published.rubric(question)
-    judge = desk.judge(session, run_id=run_id, rubric=rubric)
+    judge = context.judge(session, run_id=run_id, rubric=rubric)
     source = rubric.question.uses.question if rubric.question.uses else rubric.question
     key = (variant, source.id, source.revision)
     shown = find_variants(session, wanted=[key]).get(key)

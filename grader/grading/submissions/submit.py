@@ -93,7 +93,7 @@ class Batch:
     """Sendings of different students, or to different assignments, handled together."""
 
     session: Session
-    desk: GradingContext
+    context: GradingContext
     sendings: list[tuple[int, SubmitRequest]]
     at: datetime
     results: dict[int, IdempotentResponse | KeysetError] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class Batch:
         name = (sending.enrolment.run_id, sending.assignment)
         if name not in self.published:
             run_id, assignment = name
-            self.published[name] = self.desk.in_force(
+            self.published[name] = self.context.in_force(
                 self.session, run_id=run_id, assignment=assignment
             )
         return self.published[name]
@@ -283,7 +283,7 @@ class _Prepared:
 
 
 def submit(
-    session: Session, desk: GradingContext, sendings: Sequence[SubmitRequest], *, at: datetime
+    session: Session, context: GradingContext, sendings: Sequence[SubmitRequest], *, at: datetime
 ) -> list[IdempotentResponse | KeysetError]:
     """Judge answers and store them as attempts; the caller commits.
 
@@ -292,7 +292,7 @@ def submit(
     """
     results: dict[int, IdempotentResponse | KeysetError] = {}
     for wave in _split_batches(sendings):
-        results |= _submit_batch(Batch(session, desk, wave, at))
+        results |= _submit_batch(Batch(session, context, wave, at))
     return [results[place] for place in range(len(sendings))]
 
 
@@ -344,7 +344,7 @@ def _repeat_body(wave: Batch, case: Pending, same: _JudgedAttempt) -> str:
 
 
 def _prepare_all(wave: Batch, cases: list[Pending]) -> list[_Prepared]:
-    variants = wave.desk.variants(
+    variants = wave.context.variants(
         wave.session,
         [(case.sending.enrolment, case.rubric) for case in cases],
         at=wave.at,
@@ -365,7 +365,9 @@ def _prepare(wave: Batch, case: Pending, variant: Variant) -> _Prepared:
     refuse_missing_files(
         wave.session, enrolment_id=case.sending.enrolment.id, answer=case.sending.answer
     )
-    judge = wave.desk.judge(wave.session, run_id=case.sending.enrolment.run_id, rubric=case.rubric)
+    judge = wave.context.judge(
+        wave.session, run_id=case.sending.enrolment.run_id, rubric=case.rubric
+    )
     earlier = _read_earlier(case, variant)
     return _Prepared(case, judge, Submission(variant, answer, judge.used(variant, earlier)))
 
@@ -449,7 +451,7 @@ def _make_lines(wave: Batch, read: _Prepared, judgement: Judgement) -> _JudgedAt
         possible=score.possible,
         pending=score.pending,
         needs_person=any(each.needs_person for each in judgement.verdicts),
-        receipt=sign_receipt(receipt, wave.desk.signing_key).model_dump(mode="json"),
+        receipt=sign_receipt(receipt, wave.context.signing_key).model_dump(mode="json"),
         judged_at=wave.at,
     )
 
@@ -465,7 +467,7 @@ def _update_grades(
     for run_id, pairs in runs.items():
         grades |= update_grades(
             wave.session,
-            wave.desk,
+            wave.context,
             run_id=run_id,
             parts=[case.sending.part for case, _ in pairs],
             at=wave.at,
@@ -490,6 +492,6 @@ def _make_body(
         is_counted=grade.counted_attempt_id == attempt.id,
         attempts_left=case.policy.most_attempts - count,
         at=case.sending.received_at,
-        key=wave.desk.signing_key,
+        key=wave.context.signing_key,
     )
     return report.model_dump_json()

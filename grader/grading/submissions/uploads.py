@@ -42,7 +42,7 @@ class UploadedFile:
 
 
 def upload(
-    session: Session, place: Membership, *, name: str, content: bytes, at: datetime
+    session: Session, membership: Membership, *, name: str, content: bytes, at: datetime
 ) -> UploadLine:
     """Keep a PDF of the caller; sent again it is the same one.
 
@@ -53,7 +53,7 @@ def upload(
     Refused
         Where the caller has sent too much in all.
     """
-    enrolment = place.need_enrolment()
+    enrolment = membership.need_enrolment()
     _refuse_other_content(content)
     digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
     found = find_uploads(session, enrolment_id=enrolment.id, digests=[digest])
@@ -66,7 +66,13 @@ def upload(
             code="file.too_many",
         )
     line = UploadLine(
-        make_id("upl"), place.run.id, enrolment.id, digest, _normalize_name(name), len(content), at
+        make_id("upl"),
+        membership.run.id,
+        enrolment.id,
+        digest,
+        _normalize_name(name),
+        len(content),
+        at,
     )
     add_upload(session, line, content=content)
     return line

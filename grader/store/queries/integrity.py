@@ -184,7 +184,8 @@ def list_resemblances(session: Session, *, check_id: str) -> list[ResemblanceDet
     other_attempt = aliased(AttemptRow)
     statement = (
         select(
-            *_RESEMBLANCE, AttemptRow.question, AttemptRow.number, AttemptRow.received_at, person.login,
+            *_RESEMBLANCE, AttemptRow.question, AttemptRow.number, AttemptRow.received_at,
+            person.login,
             person.name, other_person.login, other_person.name, other_attempt.number,
             other_attempt.received_at,
         )

@@ -78,16 +78,16 @@ def check(
     assignment: AssignmentId,
     question: QuestionId,
     body: AnswerRequest,
-    place: Submitter,
+    membership: Submitter,
     service: ServiceDep,
     at: ReceivedAt,
 ) -> AnswerReading:
     """How an answer is read: shapes, formulas, faults. Free: nothing is judged or stored."""
     with service.database.read() as session:
-        state = get_assignment(session, service.desk, place, assignment=assignment, at=at)
+        state = get_assignment(session, service.context, membership, assignment=assignment, at=at)
         rubric = state.published.rubric(question)
-        refuse_unopened(state, place, at=at)
-        variant = get_own_variant(session, service.desk, place, rubric, at=at, keep=False)
+        refuse_unopened(state, membership, at=at)
+        variant = get_own_variant(session, service.context, membership, rubric, at=at, keep=False)
     return check_answer(rubric, variant, body.answer)
 
 
@@ -111,7 +111,7 @@ async def create_attempt(
     assignment: AssignmentId,
     question: QuestionId,
     body: AnswerRequest,
-    place: Submitter,
+    membership: Submitter,
     service: ServiceDep,
     at: ReceivedAt,
     digest: RequestDigest,
@@ -119,12 +119,12 @@ async def create_attempt(
 ) -> Response:
     """Judge an answer and record it as the caller's next attempt."""
     sending = SubmitRequest(
-        enrolment=place.need_enrolment(),
+        enrolment=membership.need_enrolment(),
         assignment=assignment,
         question=question,
         answer=body.answer,
         received_at=at,
-        request=make_request_key(place.caller.id, key, digest),
+        request=make_request_key(membership.caller.id, key, digest),
     )
     answered = await service.writer.submit(service.submit, sending)
     attempt_id = orjson.loads(answered.body)["id"]
@@ -142,7 +142,7 @@ async def create_attempt(
 def get_attempts(
     assignment: AssignmentId,
     question: QuestionId,
-    place: CourseReader,
+    membership: CourseReader,
     service: ServiceDep,
     at: ReceivedAt,
     student: Annotated[
@@ -153,8 +153,8 @@ def get_attempts(
     with service.database.read() as session:
         return list_attempts(
             session,
-            service.desk,
-            place,
+            service.context,
+            membership,
             assignment=assignment,
             question=question,
             at=at,
@@ -176,8 +176,8 @@ def get_attempt(
 ) -> AttemptReport:
     """An attempt with its receipt, for ever."""
     with service.database.read() as session:
-        found = get_visible_attempt(session, service.desk, caller, attempt_id=attempt_id)
-        return load_attempt_report(session, service.desk, found, at=at)
+        found = get_visible_attempt(session, service.context, caller, attempt_id=attempt_id)
+        return load_attempt_report(session, service.context, found, at=at)
 
 
 @router.get(
@@ -195,8 +195,8 @@ def get_bundle(
     The rubric and the keys are in it once nobody can hand in any more.
     """
     with service.database.read() as session:
-        found = get_visible_attempt(session, service.desk, caller, attempt_id=attempt_id)
-        bundle = compose_attempt_bundle(session, service.desk, found, at=at)
+        found = get_visible_attempt(session, service.context, caller, attempt_id=attempt_id)
+        bundle = compose_attempt_bundle(session, service.context, found, at=at)
     return Response(
         write_bundle(bundle),
         media_type="application/json",

@@ -29,7 +29,7 @@ router = APIRouter(route_class=StrictRoute, tags=["Audit"])
 def get_audit(
     request: Request,
     response: Response,
-    place: Annotated[
+    membership: Annotated[
         Membership, Depends(make_membership_dependency(Scope.GRADES_READ, Role.INSTRUCTOR))
     ],
     service: ServiceDep,
@@ -41,7 +41,7 @@ def get_audit(
     with service.database.read() as session:
         lines = list_audit(
             session,
-            run_id=place.run.id,
+            run_id=membership.run.id,
             before=int(before[0]) if before else None,
             limit=limit + 1,
         )

@@ -151,9 +151,9 @@ async def create_course(
     responses=COURSE_ERRORS,
     openapi_extra=describe_access(Scope.READ, "participants"),
 )
-def get_course(place: CourseReader) -> m.CourseRead:
+def get_course(membership: CourseReader) -> m.CourseRead:
     """A course run."""
-    return presenters.to_course_read(place.run, place.role)
+    return presenters.to_course_read(membership.run, membership.role)
 
 
 @router.get(
@@ -163,11 +163,11 @@ def get_course(place: CourseReader) -> m.CourseRead:
     openapi_extra=describe_access(Scope.READ, "participants"),
 )
 def get_assignments(
-    place: CourseReader, service: ServiceDep, at: ReceivedAt
+    membership: CourseReader, service: ServiceDep, at: ReceivedAt
 ) -> list[m.AssignmentSummary]:
     """All assignments in force, with the caller's own points, by due date."""
     with service.database.read() as session:
-        states = list_assignments(session, service.desk, place, at=at)
+        states = list_assignments(session, service.context, membership, at=at)
         return [presenters.to_assignment_summary(state, at=at) for state in states]
 
 
@@ -178,11 +178,11 @@ def get_assignments(
     openapi_extra=describe_access(Scope.READ, "participants"),
 )
 def get_one_assignment(
-    assignment: AssignmentId, place: CourseReader, service: ServiceDep, at: ReceivedAt
+    assignment: AssignmentId, membership: CourseReader, service: ServiceDep, at: ReceivedAt
 ) -> m.AssignmentRead:
     """An assignment: its parts, points, own score, attempts left, due date."""
     with service.database.read() as session:
-        state = get_assignment(session, service.desk, place, assignment=assignment, at=at)
+        state = get_assignment(session, service.context, membership, assignment=assignment, at=at)
         return presenters.to_assignment_read(state, at=at)
 
 
@@ -195,7 +195,7 @@ def get_one_assignment(
 async def get_question(
     assignment: AssignmentId,
     question: QuestionId,
-    place: CourseReader,
+    membership: CourseReader,
     service: ServiceDep,
     at: ReceivedAt,
 ) -> m.QuestionRead:
@@ -203,14 +203,20 @@ async def get_question(
 
     def show(session: Session, *, keep: bool) -> OpenedQuestion:
         return open_question(
-            session, service.desk, place, assignment=assignment, question=question, at=at, keep=keep
+            session,
+            service.context,
+            membership,
+            assignment=assignment,
+            question=question,
+            at=at,
+            keep=keep,
         )
 
     def show_again() -> OpenedQuestion | None:
         """The question, if it was seen before, so that nothing need be written."""
         with service.database.read() as session:
-            if place.enrolment is not None and not has_view(
-                session, part=(place.enrolment.id, assignment, question)
+            if membership.enrolment is not None and not has_view(
+                session, part=(membership.enrolment.id, assignment, question)
             ):
                 return None
             return show(session, keep=False)
@@ -218,7 +224,7 @@ async def get_question(
     shown = await run_in_threadpool(show_again)
     if shown is None:
         shown = await service.writer.run(lambda session: show(session, keep=True))
-    return presenters.to_question_read(shown, course=place.run.id, at=at)
+    return presenters.to_question_read(shown, course=membership.run.id, at=at)
 
 
 @router.get(
@@ -230,18 +236,18 @@ async def get_question(
 def get_practice(
     assignment: AssignmentId,
     question: QuestionId,
-    place: CourseReader,
+    membership: CourseReader,
     service: ServiceDep,
     at: ReceivedAt,
     count: Annotated[int, Query(ge=1, le=MOST_PRACTICE, description="How many.")] = 10,
 ) -> m.PracticeRead:
     """Practice key sets for the caller's own numbers; no grade ever rests on them."""
     with service.database.read() as session:
-        state = get_assignment(session, service.desk, place, assignment=assignment, at=at)
+        state = get_assignment(session, service.context, membership, assignment=assignment, at=at)
         rubric = state.published.rubric(question)
-        refuse_unopened(state, place, at=at)
-        variant = get_own_variant(session, service.desk, place, rubric, at=at, keep=False)
-        judge = service.desk.judge(session, run_id=place.run.id, rubric=rubric)
+        refuse_unopened(state, membership, at=at)
+        variant = get_own_variant(session, service.context, membership, rubric, at=at, keep=False)
+        judge = service.context.judge(session, run_id=membership.run.id, rubric=rubric)
     return m.PracticeRead(
         question=rubric.id,
         count=count,

@@ -46,7 +46,7 @@ _FILES = {
 def get_grades(
     request: Request,
     assignment: AssignmentId,
-    place: GradesReader,
+    membership: GradesReader,
     service: ServiceDep,
     response: Response,
     format: Annotated[
@@ -73,8 +73,8 @@ def get_grades(
     with service.database.read() as session:
         book = load_gradebook(
             session,
-            service.desk,
-            run_id=place.run.id,
+            service.context,
+            run_id=membership.run.id,
             assignment=assignment,
             selection=Selection(q.strip(), section, state),
             order=order,

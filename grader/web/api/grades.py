@@ -57,12 +57,12 @@ _GRADE = _ASSIGNMENT + "/questions/{question}/grades/{student}"
     openapi_extra=describe_access(Scope.GRADES_READ, "assistants and instructors"),
 )
 def get_statistics(
-    assignment: AssignmentId, place: GradesReader, service: ServiceDep
+    assignment: AssignmentId, membership: GradesReader, service: ServiceDep
 ) -> AssignmentStatistics:
     """Difficulty, discrimination, attempts and time to solve, misconceptions."""
     with service.database.read() as session:
         return load_assignment_statistics(
-            session, service.desk, run_id=place.run.id, assignment=assignment
+            session, service.context, run_id=membership.run.id, assignment=assignment
         )
 
 
@@ -76,14 +76,14 @@ def get_grade(
     assignment: AssignmentId,
     question: QuestionId,
     student: StudentLogin,
-    place: GradesReader,
+    membership: GradesReader,
     service: ServiceDep,
     response: Response,
 ) -> m.GradeRead:
     """A student's grade for a question, with what staff decided; its version is the ETag."""
     with service.database.read() as session:
         grade = _load_grade(
-            session, service, place.run.id, student, assignment=assignment, question=question
+            session, service, membership.run.id, student, assignment=assignment, question=question
         )
     response.headers["ETag"] = format_etag(grade.version)
     return grade
@@ -92,7 +92,7 @@ def get_grade(
 def _load_grade(
     session: Session, service: Service, run_id: str, student: str, *, assignment: str, question: str
 ) -> m.GradeRead:
-    published = service.desk.in_force(session, run_id=run_id, assignment=assignment)
+    published = service.context.in_force(session, run_id=run_id, assignment=assignment)
     possible = published.rubric(question).form.points
     member = get_member(session, run_id=run_id, login=student)
     part = (member.enrolment.id, assignment, question)
@@ -129,7 +129,7 @@ async def put_override(
     question: QuestionId,
     student: StudentLogin,
     body: OverrideUpdate,
-    place: GradesWriter,
+    membership: GradesWriter,
     service: ServiceDep,
     at: ReceivedAt,
     response: Response,
@@ -139,11 +139,11 @@ async def put_override(
     expected = read_version(version)
 
     def change(session: Session) -> m.GradeRead:
-        member = get_member(session, run_id=place.run.id, login=student)
+        member = get_member(session, run_id=membership.run.id, login=student)
         override_grade(
             session,
-            service.desk,
-            place,
+            service.context,
+            membership,
             member,
             assignment=assignment,
             question=question,
@@ -153,7 +153,7 @@ async def put_override(
             at=at,
         )
         return _load_grade(
-            session, service, place.run.id, student, assignment=assignment, question=question
+            session, service, membership.run.id, student, assignment=assignment, question=question
         )
 
     grade = await service.writer.run(change)
@@ -193,7 +193,7 @@ async def create_scores(
     assignment: AssignmentId,
     question: QuestionId,
     body: ExternalScoresCreate,
-    place: GradesWriter,
+    membership: GradesWriter,
     service: ServiceDep,
     at: ReceivedAt,
     digest: RequestDigest,
@@ -204,8 +204,8 @@ async def create_scores(
     def enter(session: Session) -> str:
         grades = record_external_scores(
             session,
-            service.desk,
-            place,
+            service.context,
+            membership,
             assignment=assignment,
             question=question,
             scores=[OutsideScore(each.student, each.points) for each in body.scores],
@@ -214,7 +214,7 @@ async def create_scores(
         )
         return ExternalScoresRead(entered=len(grades)).model_dump_json()
 
-    request = make_request_key(place.caller.id, key, digest)
+    request = make_request_key(membership.caller.id, key, digest)
     answered = await create_once(service, request, at=at, do=enter)
     return to_response(answered)
 
@@ -239,7 +239,7 @@ class ExtensionCreate(RequestBody):
 async def create_extension(
     assignment: AssignmentId,
     body: ExtensionCreate,
-    place: GradesWriter,
+    membership: GradesWriter,
     service: ServiceDep,
     at: ReceivedAt,
     digest: RequestDigest,
@@ -248,13 +248,15 @@ async def create_extension(
     """Give a student more time or more attempts."""
 
     def give(session: Session) -> str:
-        member = get_member(session, run_id=place.run.id, login=body.student)
-        published = service.desk.in_force(session, run_id=place.run.id, assignment=assignment)
+        member = get_member(session, run_id=membership.run.id, login=body.student)
+        published = service.context.in_force(
+            session, run_id=membership.run.id, assignment=assignment
+        )
         shown_at = find_release_time(session, published)
         line = record_extension(
             session,
-            service.desk,
-            place,
+            service.context,
+            membership,
             member,
             assignment=assignment,
             due_at=body.due_at,
@@ -266,7 +268,7 @@ async def create_extension(
             line, member.login, is_after_publication=shown_at is not None and shown_at < at
         ).model_dump_json()
 
-    request = make_request_key(place.caller.id, key, digest)
+    request = make_request_key(membership.caller.id, key, digest)
     answered = await create_once(service, request, at=at, do=give)
     return to_response(answered)
 
@@ -278,14 +280,14 @@ async def create_extension(
     openapi_extra=describe_access(Scope.GRADES_READ, "assistants and instructors"),
 )
 def get_extensions(
-    assignment: AssignmentId, place: GradesReader, service: ServiceDep
+    assignment: AssignmentId, membership: GradesReader, service: ServiceDep
 ) -> list[m.ExtensionRead]:
     """All extensions of an assignment, the newest first; the newest of a student holds."""
     with service.database.read() as session:
-        service.desk.in_force(session, run_id=place.run.id, assignment=assignment)
+        service.context.in_force(session, run_id=membership.run.id, assignment=assignment)
         logins = {
             each.enrolment.id: each.login
-            for each in list_members(session, run_id=place.run.id, with_left=True)
+            for each in list_members(session, run_id=membership.run.id, with_left=True)
         }
-        lines = list_extensions(session, run_id=place.run.id, assignment=assignment)
+        lines = list_extensions(session, run_id=membership.run.id, assignment=assignment)
     return [views.to_extension_read(each, logins[each.enrolment_id]) for each in lines]

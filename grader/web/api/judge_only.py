@@ -60,7 +60,7 @@ def judge_answer(
         get_membership_as(session, caller, Role.ASSISTANT, run_id=body.course)
         return judge_without_storing(
             session,
-            service.desk,
+            service.context,
             run_id=body.course,
             assignment=assignment,
             question=question,

@@ -72,7 +72,7 @@ class PublicationCreate(RequestBody):
 async def create_publication(
     assignment: AssignmentId,
     body: PublicationCreate,
-    place: Publisher,
+    membership: Publisher,
     service: ServiceDep,
     at: ReceivedAt,
     digest: RequestDigest,
@@ -83,7 +83,7 @@ async def create_publication(
     def read_and_try() -> CompiledAssignment:
         read = read_assignment(assignment, body.form, body.rubrics)
         with service.database.read() as session:
-            current = find_in_force(session, run_id=place.run.id, assignment=assignment)
+            current = find_in_force(session, run_id=membership.run.id, assignment=assignment)
             published = list_versions(session, publication_ids=[current.id] if current else [])
         check_examples(read, known={each for line in published.values() for each in line.values()})
         return read
@@ -93,19 +93,19 @@ async def create_publication(
     def do(session: Session) -> str:
         line = publish(
             session,
-            service.desk,
-            run=place.run,
+            service.context,
+            run=membership.run,
             assignment=read,
             opens_at=body.opens_at or read.form.opens_at(),
             due_at=body.due_at or read.form.due_at(),
             note=body.note,
             at=at,
-            by=place.caller.id,
+            by=membership.caller.id,
         )
         versions = list_versions(session, publication_ids=[line.id])
         return views.to_publication_read(line, versions.get(line.id, {})).model_dump_json()
 
-    request = make_request_key(place.caller.id, key, digest)
+    request = make_request_key(membership.caller.id, key, digest)
     answered = await create_once(service, request, at=at, do=do)
     return to_response(answered)
 
@@ -117,11 +117,11 @@ async def create_publication(
     openapi_extra=describe_access(Scope.GRADES_READ, "assistants and instructors"),
 )
 def get_publications(
-    assignment: AssignmentId, place: GradesReader, service: ServiceDep
+    assignment: AssignmentId, membership: GradesReader, service: ServiceDep
 ) -> list[m.PublicationRead]:
     """What was put in force, the newest first."""
     with service.database.read() as session:
-        lines = list_publications(session, run_id=place.run.id, assignment=assignment)
+        lines = list_publications(session, run_id=membership.run.id, assignment=assignment)
         if not lines:
             raise NotFound
         versions = list_versions(session, publication_ids=[each.id for each in lines])

@@ -48,7 +48,7 @@ def get_reviews(
     request: Request,
     response: Response,
     assignment: AssignmentId,
-    place: GradesReader,
+    membership: GradesReader,
     service: ServiceDep,
     question: Annotated[str | None, Query(max_length=64, description="Only this one.")] = None,
     done: Annotated[bool, Query(description="What was reviewed, not what waits.")] = False,
@@ -59,7 +59,7 @@ def get_reviews(
     after = decode_cursor(cursor, str, str)
     with service.database.read() as session:
         waiting = list_review_tasks(
-            session, service.desk, place, assignment=assignment, question=question
+            session, service.context, membership, assignment=assignment, question=question
         )
     wanted = [each for each in waiting if (each.review is not None) == done]
     if after is not None:
@@ -98,7 +98,7 @@ class ReviewCreate(RequestBody):
 async def create_review(
     attempt_id: AttemptId,
     body: ReviewCreate,
-    place: Reviewer,
+    membership: Reviewer,
     service: ServiceDep,
     at: ReceivedAt,
     digest: RequestDigest,
@@ -111,8 +111,8 @@ async def create_review(
     def do(session: Session) -> str:
         line, grade = review_criterion(
             session,
-            service.desk,
-            place,
+            service.context,
+            membership,
             attempt_id=attempt_id,
             criterion=body.criterion,
             items=body.items,
@@ -129,7 +129,7 @@ async def create_review(
             grade=grade.points,
         ).model_dump_json()
 
-    request = make_request_key(place.caller.id, key, digest)
+    request = make_request_key(membership.caller.id, key, digest)
     answered = await create_once(service, request, at=at, do=do)
     done = m.ReviewRead.model_validate_json(answered.body)
     return to_response(answered, {"ETag": format_etag(done.version)})

@@ -70,7 +70,7 @@ def _to_member_read(member: MemberLine) -> MemberRead:
 def get_people(
     request: Request,
     response: Response,
-    place: RosterManager,
+    membership: RosterManager,
     service: ServiceDep,
     role: Annotated[Role | None, Query(description="Only these.")] = None,
     limit: Limit = 100,
@@ -81,7 +81,7 @@ def get_people(
     with service.database.read() as session:
         members = list_members(
             session,
-            run_id=place.run.id,
+            run_id=membership.run.id,
             role=role,
             after=str(after[0]) if after else None,
             limit=limit + 1,
@@ -153,11 +153,13 @@ def _to_plan_read(plan: RosterPlan) -> RosterPlanRead:
     responses=COURSE_ERRORS,
     openapi_extra=describe_access(Scope.ROSTER, "instructors"),
 )
-def preview_roster(body: RosterImport, place: RosterManager, service: ServiceDep) -> RosterPlanRead:
+def preview_roster(
+    body: RosterImport, membership: RosterManager, service: ServiceDep
+) -> RosterPlanRead:
     """What a roster would change; nothing is changed."""
     roster = read_roster(body.csv)
     with service.database.read() as session:
-        return _to_plan_read(plan_roster(session, place, roster, is_complete=body.is_complete))
+        return _to_plan_read(plan_roster(session, membership, roster, is_complete=body.is_complete))
 
 
 @router.post(
@@ -170,7 +172,7 @@ def preview_roster(body: RosterImport, place: RosterManager, service: ServiceDep
 )
 async def import_roster(
     body: RosterImport,
-    place: RosterManager,
+    membership: RosterManager,
     service: ServiceDep,
     at: ReceivedAt,
     digest: RequestDigest,
@@ -180,12 +182,12 @@ async def import_roster(
     roster = read_roster(body.csv)
 
     def do(session: Session) -> str:
-        plan = plan_roster(session, place, roster, is_complete=body.is_complete)
+        plan = plan_roster(session, membership, roster, is_complete=body.is_complete)
         _refuse_mass_removal(plan, expected=body.leaving)
-        apply_roster(session, place, plan, at=at, by=place.caller.id)
+        apply_roster(session, membership, plan, at=at, by=membership.caller.id)
         return _to_plan_read(plan).model_dump_json()
 
-    request = make_request_key(place.caller.id, key, digest)
+    request = make_request_key(membership.caller.id, key, digest)
     answered = await create_once(service, request, at=at, do=do)
     return to_response(answered)
 
@@ -210,13 +212,13 @@ def _refuse_mass_removal(plan: RosterPlan, *, expected: int | None) -> None:
     openapi_extra=describe_access(Scope.ROSTER, "instructors"),
 )
 async def remove_member(
-    login: _StudentLogin, place: RosterManager, service: ServiceDep, at: ReceivedAt
+    login: _StudentLogin, membership: RosterManager, service: ServiceDep, at: ReceivedAt
 ) -> None:
     """Note that somebody takes part no longer; nothing is deleted."""
 
     def do(session: Session) -> None:
-        member = get_member(session, run_id=place.run.id, login=login)
-        end_enrolment(session, place, member, at=at, by=place.caller.id)
+        member = get_member(session, run_id=membership.run.id, login=login)
+        end_enrolment(session, membership, member, at=at, by=membership.caller.id)
 
     await service.writer.run(do)
 
@@ -237,13 +239,13 @@ class SignInLinkRead(ReportModel):
     openapi_extra=describe_access(Scope.ROSTER, "instructors"),
 )
 async def create_link(
-    login: _StudentLogin, place: RosterManager, service: ServiceDep, at: ReceivedAt
+    login: _StudentLogin, membership: RosterManager, service: ServiceDep, at: ReceivedAt
 ) -> SignInLinkRead:
     """Make a link with which a student or assistant signs in once, to be sent by mail."""
 
     def do(session: Session) -> SignInLinkRead:
-        member = get_member(session, run_id=place.run.id, login=login)
-        code = make_link_for(session, place, member, at=at)
+        member = get_member(session, run_id=membership.run.id, login=login)
+        code = make_link_for(session, membership, member, at=at)
         return SignInLinkRead(
             login=member.login,
             url=f"{service.base_url}/sign-in/{code}",

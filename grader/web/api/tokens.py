@@ -53,12 +53,12 @@ class TokenCreate(RequestBody):
     openapi_extra=describe_access(Scope.TOKENS, "instructors"),
 )
 async def create_service_token(
-    body: TokenCreate, place: TokenManager, service: ServiceDep, at: ReceivedAt
+    body: TokenCreate, membership: TokenManager, service: ServiceDep, at: ReceivedAt
 ) -> m.TokenCreated:
     """Make a token for a service of this course; it is told this once."""
     token = await service.writer.run(
         lambda session: make_service_token(
-            session, place, label=body.label, scopes=body.scopes, days=body.days, at=at
+            session, membership, label=body.label, scopes=body.scopes, days=body.days, at=at
         )
     )
     return presenters.to_token_created(token.line, token.secret)
@@ -70,10 +70,10 @@ async def create_service_token(
     responses=COURSE_ERRORS,
     openapi_extra=describe_access(Scope.TOKENS, "instructors"),
 )
-def get_service_tokens(place: TokenManager, service: ServiceDep) -> list[m.TokenRead]:
+def get_service_tokens(membership: TokenManager, service: ServiceDep) -> list[m.TokenRead]:
     """The tokens of services of this course."""
     with service.database.read() as session:
-        lines = list_tokens(session, run_id=place.run.id)
+        lines = list_tokens(session, run_id=membership.run.id)
     return [presenters.to_token_read(line) for line in lines]
 
 
@@ -85,11 +85,11 @@ def get_service_tokens(place: TokenManager, service: ServiceDep) -> list[m.Token
     openapi_extra=describe_access(Scope.TOKENS, "instructors"),
 )
 async def delete_service_token(
-    token_id: TokenId, place: TokenManager, service: ServiceDep, at: ReceivedAt
+    token_id: TokenId, membership: TokenManager, service: ServiceDep, at: ReceivedAt
 ) -> None:
     """Revoke a token; from now on it is refused."""
     await service.writer.run(
-        lambda session: revoke_service_token(session, place, token_id=token_id, at=at)
+        lambda session: revoke_service_token(session, membership, token_id=token_id, at=at)
     )
 
 

@@ -50,7 +50,7 @@ class UploadRead(ReportModel):
 )
 async def create_upload(
     request: Request,
-    place: Submitter,
+    membership: Submitter,
     service: ServiceDep,
     at: ReceivedAt,
     name: Annotated[str, Query(max_length=200, description="What it is called.")] = "written.pdf",
@@ -59,7 +59,7 @@ async def create_upload(
     content = await read_body(request, types=(PDF,), most_bytes=MAX_BYTES)
 
     def keep(session: Session) -> UploadLine:
-        return upload(session, place, name=name, content=content, at=at)
+        return upload(session, membership, name=name, content=content, at=at)
 
     line = await service.writer.run(keep)
     return UploadRead(id=line.id, digest=line.digest, name=line.name, size=line.size)

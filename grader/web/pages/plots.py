@@ -33,7 +33,7 @@ def draw_plots(
     if report.score is None or not report.feedback:
         return []
     pictures = draw_attempt_plots(
-        session, service.desk, found.published, found.attempt, found.judgement
+        session, service.context, found.published, found.attempt, found.judgement
     )
     return [
         # What is drawn is made of numbers and of escaped text.

@@ -62,14 +62,14 @@ class QuestionContext:
         return self.visitor.caller
 
     def enter(self, session: Session) -> Membership:
-        """The visitor's place in the course run."""
+        """The visitor's membership in the course run."""
         return get_membership(session, self.caller, run_id=self.course)
 
     def show(self, session: Session, *, keep: bool) -> OpenedQuestion:
         """The question; with `keep` it is noted that it was seen."""
         return open_question(
             session,
-            self.service.desk,
+            self.service.context,
             self.enter(session),
             assignment=self.assignment,
             question=self.question,
@@ -79,12 +79,12 @@ class QuestionContext:
 
     def own_variant(self, session: Session) -> tuple[Rubric, Variant]:
         """The question's rubric with the visitor's variant, where nothing needs to be noted."""
-        place = self.enter(session)
-        desk = self.service.desk
-        state = get_assignment(session, desk, place, assignment=self.assignment, at=self.at)
+        membership = self.enter(session)
+        context = self.service.context
+        state = get_assignment(session, context, membership, assignment=self.assignment, at=self.at)
         rubric = state.published.rubric(self.question)
-        refuse_unopened(state, place, at=self.at)
-        return rubric, get_own_variant(session, desk, place, rubric, at=self.at, keep=False)
+        refuse_unopened(state, membership, at=self.at)
+        return rubric, get_own_variant(session, context, membership, rubric, at=self.at, keep=False)
 
     async def look(self) -> QuestionView:
         """The question and the attempts so far; the first look of all is noted."""
@@ -98,22 +98,22 @@ class QuestionContext:
 
     def _look_again(self) -> QuestionView | None:
         with self.service.database.read() as session:
-            place = self.enter(session)
-            if place.enrolment is None:
+            membership = self.enter(session)
+            if membership.enrolment is None:
                 return QuestionView(self.show(session, keep=False), [], None)
-            part = (place.enrolment.id, self.assignment, self.question)
+            part = (membership.enrolment.id, self.assignment, self.question)
             if not has_view(session, part=part):
                 return None
             attempts = list_attempts(
                 session,
-                self.service.desk,
-                place,
+                self.service.context,
+                membership,
                 assignment=self.assignment,
                 question=self.question,
                 at=self.at,
             )
             draft = find_own_draft(
-                session, place, assignment=self.assignment, question=self.question
+                session, membership, assignment=self.assignment, question=self.question
             )
             shown = self.show(session, keep=False)
             return QuestionView(shown, attempts, draft, _find_earlier_answer(session, shown))

@@ -144,7 +144,7 @@ def _render_own_tokens(
     is_student = roles <= {Role.STUDENT} and not person.is_operator
     offered = [scope for scope in Scope if scope in STUDENT_SCOPES or not is_student]
     return _render_tokens(
-        request, visitor, service, tokens, offered, at=at, typed=typed, made=made, place=None
+        request, visitor, service, tokens, offered, at=at, typed=typed, made=made, membership=None
     )
 
 
@@ -171,10 +171,10 @@ async def create_course_token(
     """Make a token for a service of a course; this page alone shows it."""
 
     def make(session: Session) -> NewToken:
-        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        membership = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         asked = _read_token_request(form)
         return make_service_token(
-            session, place, label=asked.label, scopes=asked.scopes, days=asked.days, at=at
+            session, membership, label=asked.label, scopes=asked.scopes, days=asked.days, at=at
         )
 
     try:
@@ -221,11 +221,11 @@ def _render_course_tokens(
     made: NewToken | None = None,
 ) -> Response:
     with service.database.read() as session:
-        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        membership = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         tokens = list_tokens(session, run_id=course)
     return _render_tokens(
         request, visitor, service, tokens, _SERVICE_SCOPES, at=at, typed=typed, made=made,
-        place=place,
+        membership=membership,
     )  # fmt: skip
 
 
@@ -239,7 +239,7 @@ def _render_tokens(
     at: datetime,
     typed: FormState | None,
     made: NewToken | None,
-    place: Membership | None,
+    membership: Membership | None,
 ) -> Response:
     typed = typed or FormState()
     in_force = [each for each in tokens if each.revoked_at is None and each.expires_at > at]
@@ -248,13 +248,13 @@ def _render_tokens(
         "tokens.html",
         status=typed.status,
         visitor=visitor,
-        place=place,
-        here=_COURSE.format(course=place.run.id) if place else _OWN,
-        time_zone=place.run.time_zone if place else "UTC",
+        membership=membership,
+        here=_COURSE.format(course=membership.run.id) if membership else _OWN,
+        time_zone=membership.run.time_zone if membership else "UTC",
         tokens=in_force,
         past=[each for each in tokens if each not in in_force],
         offered=[(scope.value, _SCOPE_DESCRIPTIONS[scope]) for scope in offered],
-        usual={f"scope.{scope.value}" for scope in STUDENT_SCOPES} if not place else set(),
+        usual={f"scope.{scope.value}" for scope in STUDENT_SCOPES} if not membership else set(),
         words={scope.value: words for scope, words in _SCOPE_DESCRIPTIONS.items()},
         most_days=MAX_DAYS,
         typed=typed,

@@ -75,16 +75,16 @@ def show_gradebook(
     """Students × questions, a page at a time; every number leads to the attempts behind it."""
     asked = _read_gradebook_query(q, section, state, sort, cursor)
     with service.database.read() as session:
-        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         book = load_gradebook(
-            session, service.desk, run_id=course, assignment=assignment,
+            session, service.context, run_id=course, assignment=assignment,
             selection=asked.selection, order=asked.order, spot=asked.spot, limit=PAGE_SIZE,
         )  # fmt: skip
         spread = load_distribution(session, book.published, asked.selection)
         sections = list_named_sections(session, run_id=course)
     ways = _make_page_links(book, asked)
     return render(
-        request, "grades.html", visitor=visitor, place=place, assignment=assignment,
+        request, "grades.html", visitor=visitor, membership=membership, assignment=assignment,
         title=book.published.form.title,
         heads=_make_column_heads(book, asked, ways, path=request.url.path),
         possible=book.possible, lines=_make_lines(book), asked=asked, ways=ways,
@@ -103,16 +103,23 @@ def show_student_summary(
 ) -> Response:
     """All questions of one student, more time that was given, and what staff decided."""
     with service.database.read() as session:
-        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         summary = load_student_summary(
-            session, service.desk, run_id=course, assignment=assignment, student=student
+            session, service.context, run_id=course, assignment=assignment, student=student
         )
     return render(
-        request, "student_summary.html", visitor=visitor, place=place, assignment=assignment,
-        title=summary.book.published.form.title, summary=summary, row=summary.row,
-        questions=summary.book.published.assignment.rubrics, possible=summary.book.possible,
+        request,
+        "student_summary.html",
+        visitor=visitor,
+        membership=membership,
+        assignment=assignment,
+        title=summary.book.published.form.title,
+        summary=summary,
+        row=summary.row,
+        questions=summary.book.published.assignment.rubrics,
+        possible=summary.book.possible,
         grade=summary.book.grade_of(summary.row),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True)

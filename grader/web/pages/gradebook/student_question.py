@@ -42,18 +42,18 @@ def show_student_question(
 ) -> Response:
     """A student's attempts at a question, the grade, its history, and a form to override it."""
     with service.database.read() as session:
-        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         member = get_member(session, run_id=course, login=student)
         attempts = list_attempts(
             session,
-            service.desk,
-            place,
+            service.context,
+            membership,
             assignment=assignment,
             question=question,
             at=at,
             student=student,
         )
-        rubric = service.desk.in_force(session, run_id=course, assignment=assignment).rubric(
+        rubric = service.context.in_force(session, run_id=course, assignment=assignment).rubric(
             question
         )
         part = (member.enrolment.id, assignment, question)
@@ -69,12 +69,12 @@ def show_student_question(
         request,
         "student.html",
         visitor=visitor,
-        place=place,
+        membership=membership,
         member=member,
         rubric=rubric,
         grade=grade,
         attempts=attempts,
-        may_override=place.role is Role.INSTRUCTOR,
+        may_override=membership.role is Role.INSTRUCTOR,
     )
 
 
@@ -94,11 +94,11 @@ async def override_score(
     points = _read_points(form.get("points", ""))
 
     def change(session: Session) -> None:
-        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        membership = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         override_grade(
             session,
-            service.desk,
-            place,
+            service.context,
+            membership,
             get_member(session, run_id=course, login=student),
             assignment=assignment,
             question=question,

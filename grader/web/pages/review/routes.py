@@ -74,16 +74,16 @@ def show_review_progress(
 ) -> Response:
     """How far the reviews are, question by question, and who is at work."""
     with service.database.read() as session:
-        place = enter_as_reviewer(session, visitor, course)
-        progress = load_progress(session, service.desk, place, assignment=assignment, at=at)
+        membership = enter_as_reviewer(session, visitor, course)
+        progress = load_progress(session, service.context, membership, assignment=assignment, at=at)
         has_names = may_show_names(
-            session, progress.published, place, waiting=progress.waiting, at=at
+            session, progress.published, membership, waiting=progress.waiting, at=at
         )
     return render(
         request,
         "review.html",
         visitor=visitor,
-        place=place,
+        membership=membership,
         assignment=assignment,
         progress=progress,
         has_names=has_names,
@@ -106,16 +106,16 @@ async def open_next_attempt(
 
     def look() -> ReviewQueue:
         with service.database.read() as session:
-            place = enter_as_reviewer(session, visitor, course)
+            membership = enter_as_reviewer(session, visitor, course)
             return load_queue(
-                session, service.desk, place, assignment=assignment, question=question
+                session, service.context, membership, assignment=assignment, question=question
             )
 
     queue = await run_in_threadpool(look)
 
     def take(session: Session) -> str | None:
-        place = enter_as_reviewer(session, visitor, course)
-        return claim_next(session, place, queue.waiting_for(place, after=after), at=at)
+        membership = enter_as_reviewer(session, visitor, course)
+        return claim_next(session, membership, queue.waiting_for(membership, after=after), at=at)
 
     found = await service.writer.run(take)
     if found is not None:
@@ -128,12 +128,12 @@ async def open_next_attempt(
 
 
 def _find_saved(
-    session: Session, service: Service, place: Membership, here: ReviewPath, saved: str | None
+    session: Session, service: Service, membership: Membership, here: ReviewPath, saved: str | None
 ) -> SavedReview | None:
     """What was saved of the attempt that somebody comes from."""
     if saved is None:
         return None
-    return find_saved_review(session, service, place, replace(here, attempt_id=saved))
+    return find_saved_review(session, service, membership, replace(here, attempt_id=saved))
 
 
 def _render_queue_end(
@@ -148,19 +148,19 @@ def _render_queue_end(
 ) -> Response:
     here = ReviewPath(course, queue.published.line.assignment, queue.question, "")
     with service.database.read() as session:
-        place = enter_as_reviewer(session, visitor, course)
-        waiting = {each.attempt.id for each in queue.waiting_for(place)}
+        membership = enter_as_reviewer(session, visitor, course)
+        waiting = {each.attempt.id for each in queue.waiting_for(membership)}
         holders = [
             (load_holder_name(session, each), each.until)
             for each in list_claims(session, run_id=course, at=at)
             if each.attempt_id in waiting
         ]
-        earlier = _find_saved(session, service, place, here, saved)
+        earlier = _find_saved(session, service, membership, here, saved)
     return render(
         request,
         "review_end.html",
         visitor=visitor,
-        place=place,
+        membership=membership,
         queue=queue,
         rubric=queue.published.rubric(queue.question),
         own=len(queue.entries) - queue.done - len(waiting),
@@ -183,7 +183,7 @@ async def show_attempt_to_review(
     def look() -> tuple[ReviewSheet, SavedReview | None]:
         with service.database.read() as session:
             sheet = load_review_sheet(session, service, visitor, where, at=at)
-            return sheet, _find_saved(session, service, sheet.place, where, saved)
+            return sheet, _find_saved(session, service, sheet.membership, where, saved)
 
     sheet, earlier = await run_in_threadpool(look)
     held, name = await _claim_attempt(service, visitor, where, at=at)
@@ -202,11 +202,16 @@ async def save_review(
     """Save a review and go on to the next; what cannot be saved stays in the form."""
 
     def save(session: Session) -> None:
-        place, _ = get_attempt_to_review(session, service, visitor, where)
-        parts = load_review_tasks(session, service.desk, place, where.attempt_id)
+        membership, _ = get_attempt_to_review(session, service, visitor, where)
+        parts = load_review_tasks(session, service.context, membership, where.attempt_id)
         decisions = read_decisions(form, parts)
         save_reviews(
-            session, service.desk, place, attempt_id=where.attempt_id, decisions=decisions, at=at
+            session,
+            service.context,
+            membership,
+            attempt_id=where.attempt_id,
+            decisions=decisions,
+            at=at,
         )
 
     try:
@@ -256,8 +261,8 @@ async def update_claim(
     if form.get("action") == "leave":
 
         def leave(session: Session) -> None:
-            place = enter_as_reviewer(session, visitor, where.course)
-            release_claim(session, place, attempt_id=where.attempt_id)
+            membership = enter_as_reviewer(session, visitor, where.course)
+            release_claim(session, membership, attempt_id=where.attempt_id)
 
         await service.writer.run(leave)
     else:
@@ -271,8 +276,8 @@ async def _claim_attempt(
     """Who holds an attempt from now on, with the name."""
 
     def hold(session: Session) -> tuple[ClaimLine, str]:
-        place = enter_as_reviewer(session, visitor, where.course)
-        held = claim_attempt(session, place, attempt_id=where.attempt_id, at=at)
+        membership = enter_as_reviewer(session, visitor, where.course)
+        held = claim_attempt(session, membership, attempt_id=where.attempt_id, at=at)
         return held, load_holder_name(session, held)
 
     return await service.writer.run(hold)
@@ -295,7 +300,7 @@ def _render_sheet(
         visitor=visitor,
         sheet=sheet,
         where=sheet.where,
-        place=sheet.place,
+        membership=sheet.membership,
         held=held,
         name=name,
         saved=saved,

@@ -69,7 +69,7 @@ class ReviewSheet:
     """One attempt on the reviewer's desk."""
 
     where: ReviewPath
-    place: Membership
+    membership: Membership
     queue: ReviewQueue
     entry: QueueEntry
     is_counted: bool
@@ -120,14 +120,16 @@ def get_attempt_to_review(
     session: Session, service: Service, visitor: Visitor, where: ReviewPath
 ) -> tuple[Membership, VisibleAttempt]:
     """An attempt of somebody else, where it stands under its own question."""
-    place = enter_as_reviewer(session, visitor, where.course)
-    found = get_visible_attempt(session, service.desk, visitor.caller, attempt_id=where.attempt_id)
+    membership = enter_as_reviewer(session, visitor, where.course)
+    found = get_visible_attempt(
+        session, service.context, visitor.caller, attempt_id=where.attempt_id
+    )
     attempt = found.attempt
     named = (attempt.run_id, attempt.assignment, attempt.question)
     if named != (where.course, where.assignment, where.question):
         raise NotFound
-    refuse_own_work(place, attempt.enrolment_id)
-    return place, found
+    refuse_own_work(membership, attempt.enrolment_id)
+    return membership, found
 
 
 def load_review_sheet(
@@ -140,21 +142,23 @@ def load_review_sheet(
     sent: Mapping[str, str] | None = None,
 ) -> ReviewSheet:
     """An attempt on the desk, with what was typed where that could not be saved."""
-    desk = service.desk
-    place, found = get_attempt_to_review(session, service, visitor, where)
-    queue = load_queue(session, desk, place, assignment=where.assignment, question=where.question)
+    context = service.context
+    membership, found = get_attempt_to_review(session, service, visitor, where)
+    queue = load_queue(
+        session, context, membership, assignment=where.assignment, question=where.question
+    )
     counted = queue.find(where.attempt_id)
-    parts = tuple(load_review_tasks(session, desk, place, where.attempt_id))
+    parts = tuple(load_review_tasks(session, context, membership, where.attempt_id))
     if not parts:
         raise RequestRefused(
             "Nothing in this attempt waits for a person.", code="review.not_needed"
         )
     rubric = found.published.rubric(where.question)
-    report = load_attempt_report(session, desk, found, at=at)
-    variant = desk.variant_answered(session, found.attempt, rubric)
+    report = load_attempt_report(session, context, found, at=at)
+    variant = context.variant_answered(session, found.attempt, rubric)
     return ReviewSheet(
         where=where,
-        place=place,
+        membership=membership,
         queue=queue,
         entry=QueueEntry(found.attempt, parts),
         is_counted=counted is not None,
@@ -175,7 +179,7 @@ def load_review_sheet(
             sent=sent,
         ),
         reviewers=_find_reviewer_names(session, parts),
-        student=_find_visible_student(session, service, place, queue, found, at=at),
+        student=_find_visible_student(session, service, membership, queue, found, at=at),
     )
 
 
@@ -200,7 +204,7 @@ def _find_reviewer_names(session: Session, parts: tuple[Any, ...]) -> dict[str, 
 def _find_visible_student(
     session: Session,
     service: Service,
-    place: Membership,
+    membership: Membership,
     queue: ReviewQueue,
     found: VisibleAttempt,
     *,
@@ -210,10 +214,10 @@ def _find_visible_student(
     if queue.done < len(queue.entries):
         return None
     assignment = found.attempt.assignment
-    progress = load_progress(session, service.desk, place, assignment=assignment, at=at)
-    if not may_show_names(session, found.published, place, waiting=progress.waiting, at=at):
+    progress = load_progress(session, service.context, membership, assignment=assignment, at=at)
+    if not may_show_names(session, found.published, membership, waiting=progress.waiting, at=at):
         return None
-    return find_member(session, run_id=place.run.id, login=found.attempt.enrolment_id)
+    return find_member(session, run_id=membership.run.id, login=found.attempt.enrolment_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,11 +229,11 @@ class SavedReview:
 
 
 def find_saved_review(
-    session: Session, service: Service, place: Membership, where: ReviewPath
+    session: Session, service: Service, membership: Membership, where: ReviewPath
 ) -> SavedReview | None:
     """What is stored of an attempt that somebody comes from; None where nothing is."""
     try:
-        parts = load_review_tasks(session, service.desk, place, where.attempt_id)
+        parts = load_review_tasks(session, service.context, membership, where.attempt_id)
     except NotFound:
         # Whatever stands in an address, the page itself is there.
         return None

@@ -47,19 +47,21 @@ def show_analytics(
 ) -> Response:
     """How students did on an assignment: one row for each question, and when attempts came."""
     with service.database.read() as session:
-        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
-        kept = load_assignment_analysis(session, service.desk, place, assignment=assignment, at=at)
+        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        kept = load_assignment_analysis(
+            session, service.context, membership, assignment=assignment, at=at
+        )
     statistics = kept.value.statistics
     return render(
         request,
         "analytics.html",
         visitor=visitor,
-        place=place,
+        membership=membership,
         figure=text,
         assignment=assignment,
         statistics=statistics,
         as_of=kept.at,
-        posts=_draw_arrivals(statistics, time_zone=place.run.time_zone),
+        posts=_draw_arrivals(statistics, time_zone=membership.run.time_zone),
         fewest=MIN_STUDENTS,
         dubious_below=LOW_DISCRIMINATION,
     )
@@ -77,16 +79,16 @@ def show_question_analytics(
 ) -> Response:
     """How students did on one question: figures, wrong answers, and whether draws are fair."""
     with service.database.read() as session:
-        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         found = load_question_analysis(
-            session, service.desk, place, assignment=assignment, question=question, at=at
+            session, service.context, membership, assignment=assignment, question=question, at=at
         )
     solving = found.statistics.attempts_to_solve
     return render(
         request,
         "question_analytics.html",
         visitor=visitor,
-        place=place,
+        membership=membership,
         figure=text,
         assignment=assignment,
         title=found.analysis.value.statistics.title,
@@ -141,23 +143,23 @@ def show_drilldown(
     )
     after = decode_cursor(cursor, str, str)
     with service.database.read() as session:
-        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         page = list_filtered_attempts(
             session,
-            service.desk,
-            place,
+            service.context,
+            membership,
             assignment=assignment,
             question=question,
             wanted=wanted,
             after=(str(after[0]), str(after[1])) if after else None,
             limit=_PAGE,
         )
-        title = service.desk.in_force(session, run_id=course, assignment=assignment).form.title
+        title = service.context.in_force(session, run_id=course, assignment=assignment).form.title
     return render(
         request,
         "attempts_behind.html",
         visitor=visitor,
-        place=place,
+        membership=membership,
         figure=text,
         assignment=assignment,
         title=title,

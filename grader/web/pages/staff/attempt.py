@@ -52,12 +52,12 @@ def show_replay(
     """Judge an attempt again and show whether the same comes out; nothing is changed."""
     service.budgets.spend("submit", visitor.caller.id)
     with service.database.read() as session:
-        found = get_visible_attempt(session, service.desk, visitor.caller, attempt_id=attempt_id)
+        found = get_visible_attempt(session, service.context, visitor.caller, attempt_id=attempt_id)
         # To its owner the page with this button does not exist.
         if found.is_own:
             raise NotFound
-        found.place.need(Role.ASSISTANT)
-        again = replay_attempt(session, service.desk, found)
+        found.membership.need(Role.ASSISTANT)
+        again = replay_attempt(session, service.context, found)
         return show_attempt_to_staff(
             request, visitor, service, session, found, at=at, replayed=True, replay=again
         )
@@ -75,13 +75,13 @@ def show_attempt_to_staff(
     replay: Replay | None = None,
 ) -> Response:
     """The page of an attempt for staff of its course run."""
-    report = load_attempt_report(session, service.desk, found, at=at)
-    examined = load_attempt_details(session, service.desk, found)
+    report = load_attempt_report(session, service.context, found, at=at)
+    examined = load_attempt_details(session, service.context, found)
     return render(
         request,
         "attempt_staff.html",
         visitor=visitor,
-        place=found.place,
+        membership=found.membership,
         rubric=found.published.rubric(found.attempt.question),
         title=found.published.form.title,
         attempt=report,
@@ -97,7 +97,7 @@ def show_attempt_to_staff(
         titles=_list_criterion_titles(examined),
         is_replayed=replayed,
         replay=replay,
-        may_override=found.place.role is Role.INSTRUCTOR,
+        may_override=found.membership.role is Role.INSTRUCTOR,
     )
 
 

@@ -62,16 +62,18 @@ async def update_extension(
     """Give an extension instead of an earlier one, or take one back."""
 
     def give(session: Session) -> str:
-        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
-        published = service.desk.in_force(session, run_id=course, assignment=assignment)
+        membership = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        published = service.context.in_force(session, run_id=course, assignment=assignment)
         member = _get_student(session, course, form.get("student", ""))
         due_at, extra = None, 0
         if form.get("action") != "take_back":
-            due_at, extra = _read_extension(form, place, everybody_due_at=published.line.due_at)
+            due_at, extra = _read_extension(
+                form, membership, everybody_due_at=published.line.due_at
+            )
         record_extension(
             session,
-            service.desk,
-            place,
+            service.context,
+            membership,
             member,
             assignment=assignment,
             due_at=due_at,
@@ -100,11 +102,11 @@ def _get_student(session: Session, course: str, login: str) -> MemberLine:
 
 
 def _read_extension(
-    form: Mapping[str, str], place: Membership, *, everybody_due_at: datetime | None
+    form: Mapping[str, str], membership: Membership, *, everybody_due_at: datetime | None
 ) -> tuple[datetime | None, int]:
     """The due date and the extra attempts of a form, which must give something."""
     due_at = read_local_time(
-        form.get("due_at", ""), time_zone=place.run.time_zone, pointer="#/due_at"
+        form.get("due_at", ""), time_zone=membership.run.time_zone, pointer="#/due_at"
     )
     text = form.get("extra_attempts", "").strip() or "0"
     is_number = text.isascii() and text.isdigit() and len(text) < 6
@@ -135,22 +137,22 @@ def _render_page(
     given: str = "",
 ) -> Response:
     with service.database.read() as session:
-        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
-        found = load_extensions(session, service.desk, place, assignment=assignment)
+        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        found = load_extensions(session, service.context, membership, assignment=assignment)
         students = list_members(session, run_id=course, limit=_MAX_SUGGESTED_STUDENTS + 1)
     return render(
         request,
         "extensions.html",
         status=typed.status,
         visitor=visitor,
-        place=place,
+        membership=membership,
         assignment_id=assignment,
         title=found.published.form.title,
         found=found,
         usual=compute_extension_effect(found.published, None),
         just_given=next((each for each in found.given if each.holds and each.login == given), None),
         students=students if len(students) <= _MAX_SUGGESTED_STUDENTS else [],
-        may_give=place.role is Role.INSTRUCTOR,
+        may_give=membership.role is Role.INSTRUCTOR,
         typed=typed,
         is_taking_back=typed.get("action") == "take_back",
         longest_reason=LONGEST_REASON,

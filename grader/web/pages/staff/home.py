@@ -27,15 +27,15 @@ def show_staff_home(
 ) -> Response:
     """What needs the staff of a course now; students have their own page."""
     with service.database.read() as session:
-        place = get_membership(session, visitor.caller, run_id=course)
-        if not place.is_staff:
+        membership = get_membership(session, visitor.caller, run_id=course)
+        if not membership.is_staff:
             return RedirectResponse("/", status_code=303)
-        today = load_staff_home(session, service.desk, place, at=at)
+        today = load_staff_home(session, service.context, membership, at=at)
     return render(
         request,
         "today.html",
         visitor=visitor,
-        place=place,
+        membership=membership,
         figure=statistics_text,
         today=today,
         stuck_after=STUCK_AFTER,
@@ -49,13 +49,13 @@ def show_dubious_questions(
 ) -> Response:
     """Dubious questions, which take seconds to find where there are many attempts."""
     with service.database.read() as session:
-        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
-        dubious = load_dubious_questions(session, service.desk, place, at=at)
+        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        dubious = load_dubious_questions(session, service.context, membership, at=at)
     return render(
         request,
         "today_questions.html",
         visitor=visitor,
-        place=place,
+        membership=membership,
         figure=statistics_text,
         dubious=dubious,
     )

@@ -51,14 +51,14 @@ def show_integrity(
 ) -> Response:
     """What the last check has found, how far one is that runs, and a button to start one."""
     with service.database.read() as session:
-        place = get_membership(session, visitor.caller, run_id=course)
-        results = load_results(session, service.desk, place, assignment=assignment, at=at)
+        membership = get_membership(session, visitor.caller, run_id=course)
+        results = load_results(session, service.context, membership, assignment=assignment, at=at)
     by_question = Counter(each.found.question for each in results.accidents)
     return render(
         request,
         "integrity.html",
         visitor=visitor,
-        place=place,
+        membership=membership,
         assignment_id=assignment,
         results=results,
         telling=[_describe_evidence(each, results) for each in results.telling],
@@ -66,7 +66,7 @@ def show_integrity(
             _describe_evidence(each, results) for each in results.accidents[:_MAX_COINCIDENCES]
         ],
         by_question=sorted(by_question.items()),
-        may_start=place.role is Role.INSTRUCTOR,
+        may_start=membership.role is Role.INSTRUCTOR,
     )
 
 
@@ -81,15 +81,15 @@ def show_progress(
 ) -> Response:
     """How far the check is: a part of the page, which is loaded anew when it is done."""
     with service.database.read() as session:
-        place = get_membership(session, visitor.caller, run_id=course)
-        results = load_results(session, service.desk, place, assignment=assignment, at=at)
+        membership = get_membership(session, visitor.caller, run_id=course)
+        results = load_results(session, service.context, membership, assignment=assignment, at=at)
     if not is_htmx_request(request):
         # Whoever comes here by the address wants the page that it is a part of.
         return RedirectResponse(request.url.path.removesuffix("/progress"), status_code=303)
     page = render(
         request,
         "parts/integrity_progress.html",
-        place=place,
+        membership=membership,
         assignment_id=assignment,
         results=results,
     )
@@ -121,8 +121,8 @@ async def create_integrity_check(
         )
 
     def start(session: Session) -> IntegrityCheckLine | None:
-        place = get_membership(session, visitor.caller, run_id=course)
-        return start_check(session, service.desk, place, assignment=assignment, at=at)
+        membership = get_membership(session, visitor.caller, run_id=course)
+        return start_check(session, service.context, membership, assignment=assignment, at=at)
 
     check = None
     try:
@@ -137,7 +137,7 @@ async def create_integrity_check(
 
 def _run_check(service: Service, check: IntegrityCheckLine, should_end: Any) -> None:
     write = service.writer.run_now
-    CheckRun(service.database, write, service.desk, service.clock, should_end, check).run()
+    CheckRun(service.database, write, service.context, service.clock, should_end, check).run()
 
 
 def _refuse_non_instructors(service: Service, visitor: Visitor, course: str) -> None:
@@ -147,8 +147,10 @@ def _refuse_non_instructors(service: Service, visitor: Visitor, course: str) -> 
 
 def _is_running(service: Service, visitor: Visitor, course: str, assignment: str, at: Any) -> bool:
     with service.database.read() as session:
-        place = get_membership(session, visitor.caller, run_id=course)
-        return load_results(session, service.desk, place, assignment=assignment, at=at).is_running
+        membership = get_membership(session, visitor.caller, run_id=course)
+        return load_results(
+            session, service.context, membership, assignment=assignment, at=at
+        ).is_running
 
 
 def _describe_evidence(evidence: ResemblanceEvidence, results: IntegrityResults) -> dict[str, Any]:

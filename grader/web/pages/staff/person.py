@@ -70,14 +70,14 @@ async def change_person(
     """Give somebody another role or section, or note that somebody left."""
 
     def change(session: Session) -> str:
-        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        membership = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         member = get_member(session, run_id=course, login=student)
         if form.get("action") == "leave":
-            end_enrolment(session, place, member, at=at, by=visitor.caller.id)
+            end_enrolment(session, membership, member, at=at, by=visitor.caller.id)
             return f"/courses/{course}/roster?done=left"
         role = read_role(form.get("role", "")) or member.enrolment.role
         section = form.get("section", member.enrolment.section)
-        change_member(session, place, member, role=role, section=section, at=at)
+        change_member(session, membership, member, role=role, section=section, at=at)
         return build_person_path(course, member.login, done="changed")
 
     try:
@@ -103,9 +103,9 @@ async def create_sign_in_link(
     """Make a link with which somebody signs in once; this page alone shows it."""
 
     def make(session: Session) -> str:
-        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        membership = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         member = get_member(session, run_id=course, login=student)
-        return make_link_for(session, place, member, at=at)
+        return make_link_for(session, membership, member, at=at)
 
     try:
         code = await service.writer.run(make)
@@ -133,11 +133,11 @@ def _render_page(
 ) -> Response:
     typed = typed or FormState()
     with service.database.read() as session:
-        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         member = get_member(session, run_id=course, login=student)
         joined_at = find_joined_at(session, enrolment_id=member.enrolment.id)
         work = [
-            (line.assignment, service.desk.published(session, line).form.title)
+            (line.assignment, service.context.published(session, line).form.title)
             for line in list_in_force(session, run_id=course)
         ]
     return render(
@@ -145,13 +145,13 @@ def _render_page(
         "person.html",
         status=typed.status,
         visitor=visitor,
-        place=place,
+        membership=membership,
         member=member,
         joined_at=joined_at,
         work=work if member.enrolment.role is Role.STUDENT else [],
         here=build_person_path(course, member.login),
         roles=[(each.value, each.value) for each in Role],
-        may_change=place.role is Role.INSTRUCTOR,
+        may_change=membership.role is Role.INSTRUCTOR,
         typed=typed,
         link=link,
         said=said,

@@ -63,7 +63,7 @@ def show_roster(
     after = decode_cursor(cursor, str)
     wanted = _read_filter(q, role, section)
     with service.database.read() as session:
-        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         entries = list_roster(
             session,
             run_id=course,
@@ -78,14 +78,14 @@ def show_roster(
         request,
         "roster.html",
         visitor=visitor,
-        place=place,
+        membership=membership,
         entries=entries[:_PAGE],
         counts=counts,
         wanted=wanted,
         asked=asked,
         roles=[("", "All roles"), *((each.value, each.value) for each in Role)],
         sections=[("", "All sections"), *_section_options(sections)],
-        may_change=place.role is Role.INSTRUCTOR,
+        may_change=membership.role is Role.INSTRUCTOR,
         said=_DONE_MESSAGES.get(done),
         first=_make_query(asked) if after else None,
         next=_make_query(asked, entries[_PAGE - 1].login) if len(entries) > _PAGE else None,
@@ -149,13 +149,13 @@ def _render_add_form(
     request: Request, visitor: Visitor, service: Service, course: str, typed: FormState
 ) -> Response:
     with service.database.read() as session:
-        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        membership = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
     return render(
         request,
         "roster_add.html",
         status=typed.status,
         visitor=visitor,
-        place=place,
+        membership=membership,
         typed=typed,
         roles=[(each.value, each.value) for each in Role],
     )

@@ -61,10 +61,10 @@ async def import_roster(
         return await run_in_threadpool(_render_preview, request, visitor, service, course, sent)
 
     def apply(session: Session) -> None:
-        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        membership = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         plan = apply_confirmed_roster(
             session,
-            place,
+            membership,
             read_roster(sent.fields.get("csv", "")),
             is_complete="is_complete" in sent.fields,
             seen=sent.fields.get("seen", ""),
@@ -104,13 +104,13 @@ def _render_preview(
     """What a roster would change, or what is wrong with it."""
     fields = dict(sent.fields)
     with service.database.read() as session:
-        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        membership = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         try:
             if "file" in sent.files:
                 fields["csv"] = decode_roster(sent.files["file"][1])
             is_complete = "is_complete" in fields
             roster = read_roster(fields.get("csv", ""))
-            plan = plan_roster(session, place, roster, is_complete=is_complete)
+            plan = plan_roster(session, membership, roster, is_complete=is_complete)
         except MalformedRequest as refused:
             typed = FormState.refused(fields, refused)
             return _render_import_form(request, visitor, service, course, typed)
@@ -120,7 +120,7 @@ def _render_preview(
         "roster_plan.html",
         status=typed.status,
         visitor=visitor,
-        place=place,
+        membership=membership,
         typed=typed,
         plan=plan,
         changes=[
@@ -139,12 +139,12 @@ def _render_import_form(
     request: Request, visitor: Visitor, service: Service, course: str, typed: FormState
 ) -> Response:
     with service.database.read() as session:
-        place = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+        membership = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
     return render(
         request,
         "roster_import.html",
         status=typed.status,
         visitor=visitor,
-        place=place,
+        membership=membership,
         typed=typed,
     )

@@ -50,10 +50,10 @@ def _load_rubrics(
 ) -> tuple[Membership, PublishedAssignment, PublicationHistory]:
     """Where the visitor is, what is in force there, and what was published before."""
     with service.database.read() as session:
-        place = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
-        published = service.desk.in_force(session, run_id=course, assignment=assignment)
+        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+        published = service.context.in_force(session, run_id=course, assignment=assignment)
         history = load_history(session, run_id=course, assignment=assignment)
-    return place, published, history
+    return membership, published, history
 
 
 @router.get(_RUBRICS)
@@ -65,17 +65,17 @@ def show_rubrics(
     service: ServiceDep,
 ) -> Response:
     """All questions with their rubrics, and everything that was published."""
-    place, published, history = _load_rubrics(service, visitor, course, assignment)
+    membership, published, history = _load_rubrics(service, visitor, course, assignment)
     rubrics = published.assignment.rubrics
     return render(
         request,
         "rubrics.html",
         visitor=visitor,
-        place=place,
+        membership=membership,
         published=published,
         rubrics=rubrics,
         changed={name: history.versions_of(name)[0] for name in rubrics},
-        trials={name: find_example_runs(service.desk, each) for name, each in rubrics.items()},
+        trials={name: find_example_runs(service.context, each) for name, each in rubrics.items()},
         claims={name: len(list_graded_items(each)) for name, each in rubrics.items()},
         history=history,
     )
@@ -91,14 +91,14 @@ def show_rubric(
     service: ServiceDep,
 ) -> Response:
     """A question's file as it is in force, and what it says in words."""
-    place, published, history = _load_rubrics(service, visitor, course, assignment)
+    membership, published, history = _load_rubrics(service, visitor, course, assignment)
     rubric = published.rubric(question)
-    trial = find_example_runs(service.desk, rubric)
+    trial = find_example_runs(service.context, rubric)
     return render(
         request,
         "rubric.html",
         visitor=visitor,
-        place=place,
+        membership=membership,
         published=published,
         rubric=rubric,
         lines=render_yaml_lines(rubric.text),
@@ -125,19 +125,19 @@ async def show_examples(
     """How the examples of a question come out; a part of a page where only that is asked for."""
 
     def look() -> tuple[Membership, PublishedAssignment, Rubric]:
-        place, published, _ = _load_rubrics(service, visitor, course, assignment)
-        return place, published, published.rubric(question)
+        membership, published, _ = _load_rubrics(service, visitor, course, assignment)
+        return membership, published, published.rubric(question)
 
-    place, published, rubric = await run_in_threadpool(look)
+    membership, published, rubric = await run_in_threadpool(look)
     trial = await anyio.to_thread.run_sync(
-        run_rubric_examples, service.desk, rubric, limiter=_get_limiter(request)
+        run_rubric_examples, service.context, rubric, limiter=_get_limiter(request)
     )
     part = "parts/examples_short.html" if short else "parts/examples.html"
     return render(
         request,
         part if is_htmx_request(request) else "rubric_examples.html",
         visitor=visitor,
-        place=place,
+        membership=membership,
         published=published,
         rubric=rubric,
         trial=trial,
@@ -168,7 +168,7 @@ def show_versions(
     after: Annotated[_Number, Query(alias="to")] = "",
 ) -> Response:
     """The published versions of a question's file, and the difference of two of them."""
-    place, published, history = _load_rubrics(service, visitor, course, assignment)
+    membership, published, history = _load_rubrics(service, visitor, course, assignment)
     versions = history.versions_of(question)
     if not versions:
         raise NotFound
@@ -184,7 +184,7 @@ def show_versions(
         request,
         "rubric_versions.html",
         visitor=visitor,
-        place=place,
+        membership=membership,
         published=published,
         question=question,
         versions=versions,

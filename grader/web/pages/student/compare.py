@@ -38,16 +38,16 @@ def show_difference(
     """What was sent otherwise, and what became of it."""
     with service.database.read() as session:
         pair = [
-            get_visible_attempt(session, service.desk, visitor.caller, attempt_id=each)
+            get_visible_attempt(session, service.context, visitor.caller, attempt_id=each)
             for each in (attempt_id, other_id)
         ]
-        reports = [load_attempt_report(session, service.desk, each, at=at) for each in pair]
-        fields = compare_attempts(session, service.desk, *pair)
+        reports = [load_attempt_report(session, service.context, each, at=at) for each in pair]
+        fields = compare_attempts(session, service.context, *pair)
     return render(
         request,
         "difference.html",
         visitor=visitor,
-        place=pair[0].place,
+        membership=pair[0].membership,
         rubric=pair[0].published.rubric(pair[0].attempt.question),
         first=reports[0],
         second=reports[1],

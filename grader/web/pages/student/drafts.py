@@ -73,7 +73,7 @@ async def update_draft(request: Request, here: QuestionContextDep, form: FormDep
     def keep(session: Session) -> None:
         save_draft(
             session,
-            here.service.desk,
+            here.service.context,
             here.enter(session),
             assignment=here.assignment,
             question=here.question,

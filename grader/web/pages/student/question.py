@@ -118,7 +118,7 @@ async def _submit(here: QuestionContext, answer: dict[str, Any]) -> dict[str, An
     def look() -> dict[str, Any]:
         with service.database.read() as session:
             found = get_visible_attempt(
-                session, service.desk, here.caller, attempt_id=made.id or "missing"
+                session, service.context, here.caller, attempt_id=made.id or "missing"
             )
             return {
                 "attempt": made,

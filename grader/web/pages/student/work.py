@@ -34,8 +34,8 @@ def show_work(
     with service.database.read() as session:
         courses = []
         for enrolment, run in list_enrolments(session, person_id=person.id):
-            place = Membership(visitor.caller, run, enrolment.role, enrolment)
-            states = list_assignments(session, service.desk, place, at=at)
+            membership = Membership(visitor.caller, run, enrolment.role, enrolment)
+            states = list_assignments(session, service.context, membership, at=at)
             found = [presenters.to_assignment_read(each, at=at) for each in states]
             courses.append((run, enrolment, sorted(found, key=_urgency)))
         known = {run.id for run, _, _ in courses}
@@ -67,13 +67,13 @@ def show_assignment(
 ) -> Response:
     """An assignment with its questions."""
     with service.database.read() as session:
-        place = get_membership(session, visitor.caller, run_id=course)
-        state = get_assignment(session, service.desk, place, assignment=assignment, at=at)
+        membership = get_membership(session, visitor.caller, run_id=course)
+        state = get_assignment(session, service.context, membership, assignment=assignment, at=at)
     return render(
         request,
         "assignment.html",
         visitor=visitor,
-        place=place,
+        membership=membership,
         assignment=presenters.to_assignment_read(state, at=at),
     )
 
@@ -88,10 +88,10 @@ def show_attempt(
 ) -> Response:
     """An attempt with all that is known about it."""
     with service.database.read() as session:
-        found = get_visible_attempt(session, service.desk, visitor.caller, attempt_id=attempt_id)
+        found = get_visible_attempt(session, service.context, visitor.caller, attempt_id=attempt_id)
         if not found.is_own:
             return show_attempt_to_staff(request, visitor, service, session, found, at=at)
-        report = load_attempt_report(session, service.desk, found, at=at)
+        report = load_attempt_report(session, service.context, found, at=at)
         pictures = draw_plots(session, service, found, report)
         files = list_files(
             session, enrolment_id=found.attempt.enrolment_id, answer=found.attempt.answer
@@ -100,7 +100,7 @@ def show_attempt(
         request,
         "attempt.html",
         visitor=visitor,
-        place=found.place,
+        membership=found.membership,
         rubric=found.published.rubric(found.attempt.question),
         attempt=report,
         pictures=pictures,
