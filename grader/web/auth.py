@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from fastapi import Depends, Path, Request, Response
+from fastapi import Depends, Request, Response
 
 from grader.accounts.callers import (
     Caller,
@@ -25,13 +25,12 @@ from grader.accounts.sign_in import is_csrf_token
 from grader.domain.roles import Role, Scope
 from grader.errors import ForgedRequest, MissingRole, NotSignedIn
 from grader.store.queries.credentials import record_token_use
+from grader.web.params import CourseId
 from grader.web.service import Service, get_received_at, get_service
 
 SESSION_COOKIE = "keyset_session"
 CSRF_HEADER = "X-CSRF-Token"
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
-
-CourseId = Annotated[str, Path(min_length=1, max_length=64, examples=["attention-2026"])]
 
 
 def _authenticate(request: Request) -> Caller:

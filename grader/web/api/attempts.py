@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import orjson
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field
 
 from grader.accounts.callers import Caller
@@ -27,7 +27,6 @@ from grader.grading.attempts.report import AttemptReport
 from grader.grading.receipts.bundle import Bundle, write_bundle
 from grader.grading.submissions.check import AnswerReading, check_answer
 from grader.grading.submissions.submit import SubmitRequest
-from grader.web.api.courses import AssignmentId, QuestionId
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
     IdempotencyKeyHeader,
@@ -38,13 +37,11 @@ from grader.web.api.idempotency import (
 from grader.web.auth import CourseReader, Submitter, describe_access, make_caller_dependency
 from grader.web.errors.openapi import build_error_responses
 from grader.web.http.body import RequestBody, StrictRoute
+from grader.web.params import AssignmentId, AttemptId, QuestionId
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Answers"])
 
-AttemptId = Annotated[
-    str, Path(min_length=1, max_length=40, examples=["att_01m7hf69p8faa3attd7ssr05mg"])
-]
 _QUESTION = "/courses/{course}/assignments/{assignment}/questions/{question}"
 _SUBMIT_ERRORS = build_error_responses(
     NotSignedIn,

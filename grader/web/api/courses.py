@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
@@ -44,12 +44,11 @@ from grader.web.auth import (
 )
 from grader.web.errors.openapi import build_error_responses
 from grader.web.http.body import RequestBody, StrictRoute
+from grader.web.params import AssignmentId, QuestionId
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Courses"])
 
-AssignmentId = Annotated[str, Path(min_length=1, max_length=64, examples=["attention-exploration"])]
-QuestionId = Annotated[str, Path(min_length=1, max_length=64, examples=["3b"])]
 _CALLER_ERRORS = build_error_responses(NotSignedIn, MissingScope, TooManyRequests, 503)
 
 

@@ -12,7 +12,6 @@ from grader.grading.grades.gradebook import Gradebook, load_gradebook, read_orde
 from grader.store.queries.gradebook import Selection, SelectionState
 from grader.web.api import models as m
 from grader.web.api import presenters as views
-from grader.web.api.courses import AssignmentId
 from grader.web.api.idempotency import COURSE_ERRORS
 from grader.web.auth import GradesReader, describe_access
 from grader.web.gradebook_query import (
@@ -24,6 +23,7 @@ from grader.web.gradebook_query import (
 )
 from grader.web.http.body import StrictRoute
 from grader.web.pagination import Cursor, Limit, add_next_link
+from grader.web.params import AssignmentId
 from grader.web.service import ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Grades"])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Response
 from pydantic import AwareDatetime, Field
 
 from grader.domain.roles import Scope
@@ -26,7 +25,6 @@ from grader.store.queries.grades import find_grades
 from grader.store.queries.publications import list_extensions
 from grader.web.api import models as m
 from grader.web.api import presenters as views
-from grader.web.api.courses import AssignmentId, QuestionId
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
     IdempotencyKeyHeader,
@@ -41,11 +39,11 @@ from grader.web.api.idempotency import (
 from grader.web.auth import GradesReader, GradesWriter, describe_access
 from grader.web.errors.openapi import build_error_responses
 from grader.web.http.body import RequestBody, StrictRoute
+from grader.web.params import AssignmentId, QuestionId, StudentLogin
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Grades"])
 
-StudentLogin = Annotated[str, Path(min_length=1, max_length=200, examples=["ada"])]
 _ASSIGNMENT = "/courses/{course}/assignments/{assignment}"
 _GRADE = _ASSIGNMENT + "/questions/{question}/grades/{student}"
 

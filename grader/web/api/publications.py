@@ -15,7 +15,6 @@ from grader.store.database import Session
 from grader.store.queries.publications import find_in_force, list_publications, list_versions
 from grader.web.api import models as m
 from grader.web.api import presenters as views
-from grader.web.api.courses import AssignmentId
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
     IdempotencyKeyHeader,
@@ -27,6 +26,7 @@ from grader.web.api.idempotency import (
 from grader.web.auth import GradesReader, Publisher, describe_access
 from grader.web.errors.openapi import build_error_responses
 from grader.web.http.body import RequestBody, StrictRoute
+from grader.web.params import AssignmentId
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Publishing"])

@@ -14,8 +14,6 @@ from grader.grading.reviews.review import format_review_version, list_review_tas
 from grader.store.database import Session
 from grader.web.api import models as m
 from grader.web.api import presenters as views
-from grader.web.api.attempts import AttemptId
-from grader.web.api.courses import AssignmentId
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
     IdempotencyKeyHeader,
@@ -31,6 +29,7 @@ from grader.web.auth import GradesReader, Reviewer, describe_access
 from grader.web.errors.openapi import build_error_responses
 from grader.web.http.body import RequestBody, StrictRoute
 from grader.web.pagination import Cursor, Limit, add_next_link, decode_cursor, encode_cursor
+from grader.web.params import AssignmentId, AttemptId
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Reviews"])

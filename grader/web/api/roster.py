@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from grader.accounts.links import make_link_for
@@ -29,6 +29,7 @@ from grader.web.auth import RosterManager, describe_access
 from grader.web.errors.openapi import build_error_responses
 from grader.web.http.body import RequestBody, StrictRoute
 from grader.web.pagination import Cursor, Limit, add_next_link, decode_cursor, encode_cursor
+from grader.web.params import StudentLogin
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Roster"])
@@ -36,7 +37,6 @@ router = APIRouter(route_class=StrictRoute, tags=["Roster"])
 MOST_CHARACTERS = 900_000
 #: So many students may leave by a complete roster without a word.
 _MOST_UNCONFIRMED_LEAVING = 5
-_StudentLogin = Annotated[str, Path(min_length=1, max_length=200, examples=["ada"])]
 
 
 class MemberRead(ReportModel):
@@ -212,7 +212,7 @@ def _refuse_mass_removal(plan: RosterPlan, *, expected: int | None) -> None:
     openapi_extra=describe_access(Scope.ROSTER, "instructors"),
 )
 async def remove_member(
-    login: _StudentLogin, membership: RosterManager, service: ServiceDep, at: ReceivedAt
+    login: StudentLogin, membership: RosterManager, service: ServiceDep, at: ReceivedAt
 ) -> None:
     """Note that somebody takes part no longer; nothing is deleted."""
 
@@ -239,7 +239,7 @@ class SignInLinkRead(ReportModel):
     openapi_extra=describe_access(Scope.ROSTER, "instructors"),
 )
 async def create_link(
-    login: _StudentLogin, membership: RosterManager, service: ServiceDep, at: ReceivedAt
+    login: StudentLogin, membership: RosterManager, service: ServiceDep, at: ReceivedAt
 ) -> SignInLinkRead:
     """Make a link with which a student or assistant signs in once, to be sent by mail."""
 

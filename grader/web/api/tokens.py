@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Depends
 from pydantic import Field
 
 from grader.accounts.callers import Caller
@@ -28,13 +28,10 @@ from grader.web.api.idempotency import COURSE_ERRORS
 from grader.web.auth import TokenManager, describe_access, make_caller_dependency
 from grader.web.errors.openapi import build_error_responses
 from grader.web.http.body import RequestBody, StrictRoute
+from grader.web.params import TokenId
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Tokens"])
-
-TokenId = Annotated[
-    str, Path(min_length=1, max_length=40, examples=["tok_01m7hf69p8faa3attd7ssr05mg"])
-]
 
 
 class TokenCreate(RequestBody):

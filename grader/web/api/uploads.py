@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import Field
 
 from grader.accounts.callers import Caller
@@ -18,13 +18,11 @@ from grader.web.api.idempotency import COURSE_ERRORS
 from grader.web.auth import Submitter, describe_access, make_caller_dependency
 from grader.web.errors.openapi import build_error_responses
 from grader.web.http.body import StrictRoute, read_body
+from grader.web.params import UploadId
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Answers"])
 
-UploadId = Annotated[
-    str, Path(min_length=1, max_length=40, examples=["upl_01m7hf69p8faa3attd7ssr05mg"])
-]
 PDF = "application/pdf"
 _BINARY = {PDF: {"schema": {"type": "string", "format": "binary"}}}
 

@@ -25,9 +25,8 @@ from grader.rubric.catalog import Rubric
 from grader.store.database import Session
 from grader.store.queries.attempts import find_judged, has_view
 from grader.store.queries.submissions import DraftLine
-from grader.web.api.courses import AssignmentId, QuestionId
-from grader.web.auth import CourseId
 from grader.web.pages.rendering import Visitor, VisitorDep
+from grader.web.params import AssignmentId, CourseId, QuestionId
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 #: The address of a question's page.

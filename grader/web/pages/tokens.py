@@ -25,10 +25,9 @@ from grader.errors import ErrorDetail, MalformedRequest
 from grader.store.database import Session
 from grader.store.queries.courses import list_enrolments
 from grader.store.queries.credentials import TokenLine, list_tokens
-from grader.web.api.tokens import TokenId
-from grader.web.auth import CourseId
 from grader.web.pages.form_state import FormState
 from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render
+from grader.web.params import CourseId, TokenId
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -36,9 +36,6 @@ from grader.store.queries.gradebook import (
     list_named_sections,
 )
 from grader.store.types import to_points
-from grader.web.api.courses import AssignmentId
-from grader.web.api.grades import StudentLogin
-from grader.web.auth import CourseId
 from grader.web.gradebook_query import (
     SectionQuery,
     SortQuery,
@@ -50,6 +47,7 @@ from grader.web.gradebook_query import (
 from grader.web.pages.format import format_points
 from grader.web.pages.rendering import PageRoute, VisitorDep, render
 from grader.web.pagination import Cursor
+from grader.web.params import AssignmentId, CourseId, StudentLogin
 from grader.web.service import ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

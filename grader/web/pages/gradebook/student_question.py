@@ -17,10 +17,8 @@ from grader.store.queries.courses import get_member
 from grader.store.queries.decisions import list_external_scores, list_overrides
 from grader.store.queries.grades import find_grades
 from grader.web.api import presenters as views
-from grader.web.api.courses import AssignmentId, QuestionId
-from grader.web.api.grades import StudentLogin
-from grader.web.auth import CourseId
 from grader.web.pages.rendering import FormDep, PageRoute, VisitorDep, render
+from grader.web.params import AssignmentId, CourseId, QuestionId, StudentLogin
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -18,9 +18,6 @@ from grader.grading.reviews.queue import ReviewQueue, load_progress, load_queue,
 from grader.grading.reviews.save import load_review_tasks, save_reviews
 from grader.store.database import Session
 from grader.store.queries.decisions import ClaimLine, find_claim, list_claims
-from grader.web.api.attempts import AttemptId
-from grader.web.api.courses import AssignmentId, QuestionId
-from grader.web.auth import CourseId
 from grader.web.errors.model import Problem
 from grader.web.errors.problems import to_problem
 from grader.web.pages.rendering import (
@@ -42,6 +39,7 @@ from grader.web.pages.review.sheet import (
     load_holder_name,
     load_review_sheet,
 )
+from grader.web.params import AssignmentId, AttemptId, CourseId, QuestionId
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

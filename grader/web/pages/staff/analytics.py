@@ -21,11 +21,10 @@ from grader.engine.question import Criterion
 from grader.grading.analytics.drilldown import AttemptFilter, AttemptPage, list_filtered_attempts
 from grader.grading.analytics.models import AssignmentStatistics, AttemptsToSolve
 from grader.grading.analytics.question import load_assignment_analysis, load_question_analysis
-from grader.web.api.courses import AssignmentId, QuestionId
-from grader.web.auth import CourseId
 from grader.web.pages.rendering import PageRoute, VisitorDep, render
 from grader.web.pages.staff import statistics_text as text
 from grader.web.pagination import Cursor, decode_cursor, encode_cursor
+from grader.web.params import AssignmentId, CourseId, QuestionId
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -22,9 +22,9 @@ from grader.grading.submissions.uploads import list_files
 from grader.reading.answer import Answer, Choice, ExternalScore, Numbers, Text, Value
 from grader.store.database import Session
 from grader.store.queries.attempts import JudgementLine
-from grader.web.api.attempts import AttemptId
 from grader.web.pages.plots import draw_plots
 from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render
+from grader.web.params import AttemptId
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

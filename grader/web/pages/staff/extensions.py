@@ -19,10 +19,9 @@ from grader.grading.grades.extensions import compute_extension_effect, load_exte
 from grader.grading.grades.overrides import LONGEST_REASON, record_extension
 from grader.store.database import Session
 from grader.store.queries.courses import MemberLine, find_member, list_members
-from grader.web.api.courses import AssignmentId
-from grader.web.auth import CourseId
 from grader.web.pages.form_state import FormState
 from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render
+from grader.web.params import AssignmentId, CourseId
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

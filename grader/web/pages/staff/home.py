@@ -13,9 +13,9 @@ from grader.grading.analytics.staff_home import (
     load_dubious_questions,
     load_staff_home,
 )
-from grader.web.auth import CourseId
 from grader.web.pages.rendering import PageRoute, VisitorDep, render
 from grader.web.pages.staff import statistics_text
+from grader.web.params import CourseId
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

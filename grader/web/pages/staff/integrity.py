@@ -19,8 +19,6 @@ from grader.grading.integrity.coincidence import CoincidenceRate
 from grader.grading.integrity.results import IntegrityResults, ResemblanceEvidence, load_results
 from grader.store.database import Session
 from grader.store.queries.integrity import IntegrityCheckLine
-from grader.web.api.courses import AssignmentId
-from grader.web.auth import CourseId
 from grader.web.ops.background import BackgroundRunner
 from grader.web.pages.format import format_relative_time
 from grader.web.pages.rendering import (
@@ -31,6 +29,7 @@ from grader.web.pages.rendering import (
     is_htmx_request,
     render,
 )
+from grader.web.params import AssignmentId, CourseId
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -20,11 +20,10 @@ from grader.store.database import Session
 from grader.store.queries.courses import get_member
 from grader.store.queries.publications import list_in_force
 from grader.store.queries.rosters import find_joined_at
-from grader.web.api.grades import StudentLogin
-from grader.web.auth import CourseId
 from grader.web.pages.form_state import FormState
 from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render
 from grader.web.pages.staff.roster import build_person_path, read_role
+from grader.web.params import CourseId, StudentLogin
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

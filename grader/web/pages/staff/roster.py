@@ -17,10 +17,10 @@ from grader.domain.roles import Role
 from grader.errors import MalformedRequest
 from grader.store.database import Session
 from grader.store.queries.rosters import RosterFilter, count_roster, list_roster, list_sections
-from grader.web.auth import CourseId
 from grader.web.pages.form_state import FormState
 from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render
 from grader.web.pagination import Cursor, decode_cursor, encode_cursor
+from grader.web.params import CourseId
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -12,10 +12,10 @@ from grader.accounts.rosters import apply_confirmed_roster, decode_roster, read_
 from grader.domain.roles import Role
 from grader.errors import KeysetError, MalformedRequest, RequestRefused
 from grader.store.database import Session
-from grader.web.auth import CourseId
 from grader.web.pages.form_state import FormState
 from grader.web.pages.rendering import PageRoute, Visitor, VisitorDep, render
 from grader.web.pages.student.answer_form import SubmittedForm, SubmittedFormDep
+from grader.web.params import CourseId
 from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -27,8 +27,6 @@ from grader.grading.publishing.history import (
 from grader.grading.publishing.publish import EXAMPLE_VARIANTS
 from grader.rubric.catalog import Rubric
 from grader.rubric.diff import DiffKind, compare_texts
-from grader.web.api.courses import AssignmentId, QuestionId
-from grader.web.auth import CourseId
 from grader.web.pages.rendering import PageRoute, Visitor, VisitorDep, is_htmx_request, render
 from grader.web.pages.staff.rubric_text import (
     list_examples,
@@ -36,6 +34,7 @@ from grader.web.pages.staff.rubric_text import (
     list_misconceptions,
     render_yaml_lines,
 )
+from grader.web.params import AssignmentId, CourseId, QuestionId
 from grader.web.service import Service, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

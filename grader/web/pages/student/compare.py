@@ -9,8 +9,8 @@ from fastapi.responses import RedirectResponse
 
 from grader.grading.attempts.compare import NumberDifferences, compare_attempts
 from grader.grading.attempts.find import get_visible_attempt, load_attempt_report
-from grader.web.api.attempts import AttemptId
 from grader.web.pages.rendering import PageRoute, VisitorDep, render
+from grader.web.params import AttemptId
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

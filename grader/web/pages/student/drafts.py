@@ -14,12 +14,13 @@ from grader.grading.submissions.uploads import get_upload
 from grader.reading.fields import ArrayField, Field, TextField
 from grader.reading.grid import Grid, find_grid
 from grader.store.database import Session
-from grader.web.api.uploads import UploadId, download
+from grader.web.api.uploads import download
 from grader.web.errors.problems import to_problem
 from grader.web.pages.question_context import QUESTION_PATH, QuestionContext, QuestionContextDep
 from grader.web.pages.rendering import FormDep, PageRoute, VisitorDep, render
 from grader.web.pages.student.answer_form import SubmittedFormDep
 from grader.web.pages.student.question import save_attachment
+from grader.web.params import UploadId
 from grader.web.service import ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

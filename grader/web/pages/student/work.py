@@ -13,13 +13,11 @@ from grader.grading.attempts.open_questions import get_assignment, list_assignme
 from grader.grading.submissions.uploads import list_files
 from grader.store.queries.courses import list_enrolments, list_runs
 from grader.web.api import presenters
-from grader.web.api.attempts import AttemptId
-from grader.web.api.courses import AssignmentId
 from grader.web.api.models import AssignmentRead
-from grader.web.auth import CourseId
 from grader.web.pages.plots import draw_plots
 from grader.web.pages.rendering import PageRoute, VisitorDep, render
 from grader.web.pages.staff.attempt import show_attempt_to_staff
+from grader.web.params import AssignmentId, AttemptId, CourseId
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -1,0 +1,21 @@
+"""Path parameters that the API and the pages share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Path
+
+CourseId = Annotated[str, Path(min_length=1, max_length=64, examples=["attention-2026"])]
+AssignmentId = Annotated[str, Path(min_length=1, max_length=64, examples=["attention-exploration"])]
+QuestionId = Annotated[str, Path(min_length=1, max_length=64, examples=["3b"])]
+AttemptId = Annotated[
+    str, Path(min_length=1, max_length=40, examples=["att_01m7hf69p8faa3attd7ssr05mg"])
+]
+StudentLogin = Annotated[str, Path(min_length=1, max_length=200, examples=["ada"])]
+TokenId = Annotated[
+    str, Path(min_length=1, max_length=40, examples=["tok_01m7hf69p8faa3attd7ssr05mg"])
+]
+UploadId = Annotated[
+    str, Path(min_length=1, max_length=40, examples=["upl_01m7hf69p8faa3attd7ssr05mg"])
+]
