@@ -49,7 +49,7 @@ screenshots: $(READY) ## Take the pictures of the main pages in docs/pictures an
 	$(BIN)/python -m tests.docs.screenshots
 
 fuzz: $(READY) ## Send every call of the API a few hundred made-up requests
-	KEYSET_SCHEMA_EXAMPLES=300 $(BIN)/pytest tests/web/test_schema.py $(ARGS)
+	KEYSET_SCHEMA_EXAMPLES=300 $(BIN)/pytest tests/web/api/test_schema.py $(ARGS)
 
 migration: $(READY) ## Write a migration from the tables, as in make migration ARGS="keep drafts"
 	$(BIN)/python tools/migration.py $(ARGS)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader.store.database import Database, open_database
-from tests.databases import BACKENDS, RUN, empty_url, fresh_url, release, wait_until_cleared
+from tests.support.databases import BACKENDS, RUN, empty_url, fresh_url, release, wait_until_cleared
 
 
 def pytest_configure(config: pytest.Config) -> None:

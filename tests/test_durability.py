@@ -29,7 +29,7 @@ from grader.store.database import open_database
 from grader.store.ids import make_id
 from grader.store.queries.courses import EnrolmentLine, add_enrolments
 from grader.store.queries.people import add_person
-from tests.support import shipped
+from tests.support.rubrics import shipped
 
 CYCLES = int(os.environ.get("KEYSET_KILLS", "2"))
 STUDENTS = 8

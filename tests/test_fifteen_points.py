@@ -14,7 +14,16 @@ from grader.engine.random.keysets import NoiseSource
 from grader.engine.sample.observe import observe
 from grader.errors import AnswerRefused
 from grader.formula.formula import read_tree
-from tests.support import awarded, judge_of, judged, rubric_of, shipped, shown, submit, vectors
+from tests.support.rubrics import (
+    awarded,
+    judge_of,
+    judged,
+    rubric_of,
+    shipped,
+    shown,
+    submit,
+    vectors,
+)
 
 EXACT, NOISY, HEADS = (
     "attention-exploration/3b",

@@ -24,7 +24,7 @@ from typing import Any
 from grader.domain.roles import Role
 from grader.store.database import open_database
 from grader.store.migrations import migrate_up
-from tests.service import World, make_service, question_path
+from tests.support.world import World, make_service, question_path
 
 QUESTION = "attention-exploration/3b"
 _PACKAGE = str(Path(__file__).parents[1] / "grader") + "/"

@@ -11,7 +11,7 @@ from grader.errors import MalformedRequest, NotFound, NotSignedIn, RequestRefuse
 from grader.store.database import Database
 from grader.store.queries.audit import stream_audit
 from grader.store.queries.people import list_people
-from tests.accounts.people import LATER, NOW, add
+from tests.support.people import LATER, NOW, add
 
 
 def test_a_person_is_made_as_told_with_an_audit_entry(database: Database) -> None:

@@ -17,7 +17,7 @@ from grader.store.database import Database
 from grader.store.queries.audit import stream_audit
 from grader.store.queries.courses import RunLine, get_member
 from grader.store.queries.people import list_people
-from tests.accounts.people import (
+from tests.support.people import (
     LATER,
     NOW,
     OTHER,

@@ -20,9 +20,9 @@ from playwright.sync_api import (
 )
 
 from grader.store.database import open_database
-from tests.databases import fresh_url
-from tests.service import EXPLORATION, SINGLE_HEAD, World, make_service
-from tests.web.serving import serve
+from tests.support.databases import fresh_url
+from tests.support.server import serve
+from tests.support.world import EXPLORATION, SINGLE_HEAD, World, make_service
 
 CHROMIUM = next(
     (

@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 
 from grader.domain.roles import Role
 from tests.browser.conftest import NARROW, WIDE, Site
-from tests.service import EXPLORATION
-from tests.web.page_matrix import FILES, OPEN, PAGES
+from tests.support.page_matrix import FILES, OPEN, PAGES
+from tests.support.world import EXPLORATION
 
 QUESTIONS = f"/courses/one/assignments/{EXPLORATION}/questions"
 #: Addresses that are looked at besides the pages' own table; None means nobody is signed in.

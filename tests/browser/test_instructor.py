@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Site
-from tests.service import EXPLORATION
+from tests.support.world import EXPLORATION
 
 QUESTION = f"/courses/one/assignments/{EXPLORATION}/questions/3b"
 

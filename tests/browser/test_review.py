@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Route, expect
 
 from grader.store.queries.decisions import find_claim
 from tests.browser.conftest import Site
-from tests.service import EXPLORATION
+from tests.support.world import EXPLORATION
 
 REVIEW = f"/courses/one/assignments/{EXPLORATION}/review"
 

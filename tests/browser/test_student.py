@@ -8,7 +8,7 @@ import numpy as np
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Site
-from tests.service import EXPLORATION, question_path
+from tests.support.world import EXPLORATION, question_path
 
 QUESTIONS = f"/courses/one/assignments/{EXPLORATION}/questions"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.serviced import ROSTER, RUN, succeed
+from tests.support.service_commands import ROSTER, RUN, succeed
 
 
 @pytest.fixture

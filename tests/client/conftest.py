@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from grader.client import Client
-from tests.client.running import Running, run_service
+from tests.support.live_service import Running, run_service
 
 
 @pytest.fixture(scope="session")

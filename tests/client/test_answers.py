@@ -15,8 +15,8 @@ from grader.client import Client, ClientError
 from grader.client.answers import build_reading, prepare_answer
 from grader.client.questions import FieldInfo
 from grader.client.transport import ApiRequest
-from tests.client.proxies import run_proxy
-from tests.client.running import Running
+from tests.support.live_service import Running
+from tests.support.proxies import run_proxy
 
 
 def field(name: str, kind: str, shape: tuple[int, ...] | None = None, *options: str) -> FieldInfo:

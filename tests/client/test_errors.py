@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from grader.client import Client, ClientError, Patience
-from tests.client.proxies import answer, run_proxy
-from tests.client.running import Running
+from tests.support.live_service import Running
+from tests.support.proxies import answer, run_proxy
 
 NO_WAITING = Patience(sleep=lambda seconds: None)
 

@@ -11,8 +11,8 @@ import pytest
 
 from grader.client import Client, ClientError
 from grader.grading.receipts.bundle import read_bundle
-from tests.client.proxies import run_proxy
-from tests.client.running import ASSIGNMENT, COURSE, Running
+from tests.support.live_service import ASSIGNMENT, COURSE, Running
+from tests.support.proxies import run_proxy
 
 PREDICTIONS = {"share_near_average": 0.0, "share_nearer_b": 1, "variance": "1/4", "spread_ratio": 0}
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.client.running import Running
 from tests.docs.pages import ROOT, read_blocks, tidy
+from tests.support.live_service import Running
 
 PAGE = ROOT / "docs" / "how-to" / "use-the-python-client.md"
 

@@ -12,8 +12,8 @@ import pytest
 from grader import __version__
 from grader.client import Client, ClientError, Patience
 from grader.client.retries import read_retry_after
-from tests.client.proxies import CUT, DROP, HANG, PASS, Proxy, answer, body, header, run_proxy
-from tests.client.running import Running
+from tests.support.live_service import Running
+from tests.support.proxies import CUT, DROP, HANG, PASS, Proxy, answer, body, header, run_proxy
 
 BUSY = answer("503 Service Unavailable", "Retry-After: 7", body=b"busy")
 TOO_MANY = answer(

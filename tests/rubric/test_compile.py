@@ -8,7 +8,7 @@ import pytest
 
 from grader.errors import OperatorError, RubricErrors
 from grader.rubric.catalog import get_shipped_folder, load_catalog, read_rubric
-from tests.support import rubric_of
+from tests.support.rubrics import rubric_of
 
 TEXT = rubric_of("self-attention-and-transformers/c-i").text
 

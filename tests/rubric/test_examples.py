@@ -10,7 +10,7 @@ import pytest
 
 from grader.rubric.catalog import Rubric, read_rubric
 from grader.rubric.examples import is_noticed, list_mutants, run_examples
-from tests.support import rubric_of
+from tests.support.rubrics import rubric_of
 
 BASE = rubric_of("attention-exploration/3b")
 

@@ -10,7 +10,7 @@ from grader.engine.question import MeasuredCriterion, ReviewedCriterion
 from grader.reading.fields import ArrayField
 from grader.rubric.catalog import Rubric
 from grader.rubric.examples import is_noticed, list_mutants, run_examples
-from tests.support import shipped
+from tests.support.rubrics import shipped
 
 QUESTIONS = {
     "attention-exploration": "3a 3b 3c-i 3c-ii 3d-i 3d-ii 3e-i 3e-ii",

@@ -18,7 +18,7 @@ from grader.errors import OperatorError, Unavailable
 from grader.store.database import Database, lock, open_database
 from grader.store.migrations import migrate_up
 from grader.store.types import Hundredths, JsonText, UtcDateTime
-from tests.postgresql import Server, address, own_server
+from tests.support.postgresql import Server, address, own_server
 
 ADD_COURSE = text("INSERT INTO courses VALUES (:id, 'A title', '2026-11-16 12:00:00')")
 COURSES = text("SELECT id FROM courses ORDER BY id")

@@ -27,8 +27,8 @@ from grader.store.migrations import (
     migrate_up,
 )
 from grader.store.tables import Base
-from tests.databases import empty_url
-from tests.store.rows import add_rows
+from tests.support.databases import empty_url
+from tests.support.rows import add_rows
 
 ROOT = Path(__file__).parents[2]
 NEWEST = list_revisions()[-1]

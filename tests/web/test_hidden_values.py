@@ -19,8 +19,11 @@ from grader.rubric.catalog import CompiledAssignment, Rubric, read_assignment
 from grader.store.database import open_database
 from grader.store.queries.attempts import find_variants
 from grader.store.queries.people import find_password_hash
-from tests.databases import fresh_url
-from tests.service import (
+from tests.support import hidden_values
+from tests.support.databases import fresh_url
+from tests.support.hidden_values import Heard, Secrets, rubrics_of
+from tests.support.rubrics import shipped
+from tests.support.world import (
     DUE,
     EXPLORATION,
     SINGLE_HEAD,
@@ -29,9 +32,6 @@ from tests.service import (
     make_service,
     question_path,
 )
-from tests.support import shipped
-from tests.web import hidden
-from tests.web.hidden import Heard, Secrets, rubrics_of
 
 EXPECTED_GAP = 6.897704943128636
 ALL = (EXPLORATION, SINGLE_HEAD, TRANSFORMERS)
@@ -162,14 +162,14 @@ def attempts_of(world: World, who: str, assignments: tuple[str, ...] = ALL) -> l
 
 def secrets_of(world: World) -> Secrets:
     """All that Ada must not see."""
-    secrets = Secrets(keys={"the run secret": hidden.run_secret(world).secret})
-    secrets.keys |= hidden.keys_of(world, rubrics_of(*ALL))
+    secrets = Secrets(keys={"the run secret": hidden_values.run_secret(world).secret})
+    secrets.keys |= hidden_values.keys_of(world, rubrics_of(*ALL))
     for rubric in rubrics_of(*ALL):
-        secrets.formulas |= hidden.formulas_of(rubric)
+        secrets.formulas |= hidden_values.formulas_of(rubric)
         variant = variant_of(world, rubric)
         if variant is not None:
-            secrets.numbers |= hidden.grading_numbers(world, rubric, variant)
-            secrets.numbers |= hidden.hidden_draws(rubric, variant)
+            secrets.numbers |= hidden_values.grading_numbers(world, rubric, variant)
+            secrets.numbers |= hidden_values.hidden_draws(rubric, variant)
     secrets.near["the gap of 1b"] = EXPECTED_GAP
     for login, person in world.people.items():
         if login != "ada":
@@ -194,7 +194,7 @@ def _stored_secrets(world: World) -> dict[str, str]:
     digests = {
         f"a digest in {table}": digest
         for table in ("tokens", "sign_in_links", "browser_sessions")
-        for digest in hidden.column(world, f"SELECT digest FROM {table}")
+        for digest in hidden_values.column(world, f"SELECT digest FROM {table}")
     }
     return {"the password's hash": found[1], "argon2": "$argon2"} | digests
 
@@ -241,8 +241,8 @@ def test_practice_key_sets_are_shown_and_are_not_those_of_grading(world: World) 
         response = world.get(question_path(rubric.id) + "/practice?count=3", "ada")
         shown = Heard.of("practice", response).numbers
         variant = variant_of(world, rubric)
-        _, practised = hidden.key_set_numbers(world, rubric, variant, PRACTICE)
-        _, graded = hidden.key_set_numbers(world, rubric, variant, GRADING)
+        _, practised = hidden_values.key_set_numbers(world, rubric, variant, PRACTICE)
+        _, graded = hidden_values.key_set_numbers(world, rubric, variant, GRADING)
 
         # Found by the same means, so that the search for the others could find them.
         assert set(practised) <= shown
@@ -262,7 +262,7 @@ def test_draws_that_are_not_given_are_not_shown(tmp_path: Path) -> None:
         rubric = changed.rubrics["3b"]
         asked = (question, f"{question}/attempts", f"/api/v1/attempts/{attempt}/bundle")
 
-        secrets = Secrets(numbers=hidden.hidden_draws(rubric, variant_of(world, rubric)))
+        secrets = Secrets(numbers=hidden_values.hidden_draws(rubric, variant_of(world, rubric)))
 
         assert len(secrets.numbers) == 5 * 7
         for path in asked:
@@ -279,7 +279,7 @@ def test_what_is_planted_into_a_response_is_found(world: World, kind: str) -> No
     match kind:
         case "key":
             key = secrets.keys["the run secret"]
-            planted = [f"so {each} there" for _, each in hidden.spellings(key)]
+            planted = [f"so {each} there" for _, each in hidden_values.spellings(key)]
         case "formula":
             planted = ["Try 40(k_a+k_b).", "40  (k_a  +  k_b)"]
         case "word":
@@ -309,10 +309,12 @@ def test_after_the_last_extension_a_bundle_has_rubric_and_key_and_never_the_run_
         }
         assert world.post(path, "irene", given).status_code == 201
         rubric = shipped().get_rubric(question)
-        own = Secrets(keys=hidden.keys_of(world, [rubric]), formulas=hidden.formulas_of(rubric))
-        others = Secrets(keys={"the run secret": hidden.run_secret(world).secret})
+        own = Secrets(
+            keys=hidden_values.keys_of(world, [rubric]), formulas=hidden_values.formulas_of(rubric)
+        )
+        others = Secrets(keys={"the run secret": hidden_values.run_secret(world).secret})
         rest = [each for each in rubrics_of(EXPLORATION, SINGLE_HEAD) if each.id != question]
-        others.keys |= hidden.keys_of(world, rest)
+        others.keys |= hidden_values.keys_of(world, rest)
 
         def bundle(days: float) -> list[Heard]:
             world.clock.now = DUE + timedelta(days=days)
@@ -447,7 +449,7 @@ def test_what_is_withheld_cannot_be_told_from_anything(
     with examined(tmp_path, assignment) as (world, ada, bob):
         for mine, others in zip(ada, bob, strict=True):
             assert mine == others
-        figures = Secrets(numbers=hidden.stored_figures(world))
+        figures = Secrets(numbers=hidden_values.stored_figures(world))
         # Ada's total would tell as well; nothing but the parts withheld was answered.
         assert len(figures.numbers) > 5
         assert figures.found_in(_heard_of_attempts(world)) == []
@@ -505,7 +507,7 @@ def test_correctness_tells_points_and_not_why(tmp_path: Path) -> None:
             assert (each["feedback"], each["misconceptions"]) == ([], [])
             told = {name for line in each["criteria"] for name in line if line[name] is not None}
             assert told == {"id", "title", "points", "max_points", "outcome", "at_least"}
-        secrets = Secrets(numbers=hidden.stored_figures(world), formulas=said)
+        secrets = Secrets(numbers=hidden_values.stored_figures(world), formulas=said)
         assert secrets.found_in(_heard_of_attempts(world)) == []
 
 

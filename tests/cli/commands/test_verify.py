@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from grader.store.database import open_database
+from tests.support.audited_store import Store, fill
+from tests.support.command_line import data_of, run
+from tests.support.databases import BACKENDS, fresh_url
+
+CHECKS = [
+    "database",
+    "rubrics",
+    "attempts",
+    "judgements",
+    "grades",
+    "totals",
+    "audit chain",
+    "idempotency",
+]
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def filled(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Store]:
+    """One store for all tests that leave it as it is."""
+    folder = tmp_path_factory.mktemp("store")
+    with fresh_url(request.param, folder) as url, closing(open_database(url)) as database:
+        yield fill(database)
+
+
+@pytest.fixture
+def store(filled: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A store that the command finds."""
+    address = filled.database.url.render_as_string(hide_password=False)
+    monkeypatch.setenv("GRADER_DATABASE_URL", address.replace("+psycopg", ""))
+    return filled
+
+
+@pytest.fixture
+def acknowledged(store: Store, tmp_path: Path) -> Path:
+    path = tmp_path / "told.jsonl"
+    path.write_bytes(b"\n".join(store.lines()))
+    return path
+
+
+def test_the_command_explains_itself_by_examples() -> None:
+    result = run("verify", "--help")
+
+    assert "grader verify --judge 1000" in result.stdout.split("Examples")[1]
+    assert "1: something is not" in result.stdout
+
+
+def test_a_healthy_store_is_fine(store: Store, acknowledged: Path) -> None:
+    result = run("verify", "--acknowledged", acknowledged)
+
+    assert result.exit_code == 0, result.stdout
+    assert "✓  acknowledged          9  fine" in result.stdout
+    assert "✗" not in result.stdout
+    assert "All is as it should be." in result.stdout
+    assert f"to be kept elsewhere: {store.verify().head}" in result.stdout
+
+
+def test_what_clients_were_told_may_come_from_standard_input(store: Store) -> None:
+    sent = b"\n".join([*store.lines(), b"torn"])
+    result = run("verify", "--acknowledged", "-", sent=sent)
+
+    assert result.exit_code == 1
+    assert "✗  acknowledged         10  1 discrepancy" in result.stdout
+    assert "acknowledged: line 10: This line is no JSON." in result.stdout
+    assert "Something is not as it should be: acknowledged." in result.stdout
+
+
+def test_json_has_every_check(store: Store) -> None:
+    data = data_of(run("verify", "--json"))
+
+    assert data["fine"] is True
+    assert [each["name"] for each in data["checks"]] == CHECKS
+    attempts = data["checks"][2]
+    assert attempts == {"name": "attempts", "looked_at": 9, "found": 0, "discrepancies": []}
+    head = store.verify().head
+    assert data["head"] == {"number": head.number, "digest": head.digest}
+    assert data["seed"] is None
+
+
+def test_json_has_every_discrepancy(store: Store) -> None:
+    result = run("verify", "--json", "--acknowledged", "-", sent=b"{}")
+
+    assert result.exit_code == 1
+    assert data_of(result)["fine"] is False
+    assert data_of(result)["checks"][1]["discrepancies"] == [
+        {"subject": "line 1", "text": "This is not what a client gets for an attempt."}
+    ]
+
+
+def test_the_head_that_is_printed_is_one_that_is_taken(store: Store) -> None:
+    printed = run("verify").stdout.split("kept elsewhere: ")[1].split()[0]
+
+    assert run("verify", "--head", printed).exit_code == 0
+    other = run("verify", "--head", printed[:-4] + "0000")
+    assert other.exit_code == 1
+    assert "✗  audit chain" in other.stdout
+
+
+def test_attempts_are_judged_again_and_the_seed_is_told(store: Store) -> None:
+    some = run("verify", "--judge", "2")
+    seed = some.stdout.split("--seed ")[1].split(".")[0]
+
+    assert some.exit_code == 0
+    assert "✓  judged again          2  fine" in some.stdout
+    data = data_of(run("verify", "--judge", "2", "--seed", seed, "--json"))
+    assert data["seed"] == int(seed)
+    assert data["checks"][-1]["looked_at"] == 2
+    assert "✓  judged again          9  fine" in run("verify", "--judge", "all").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param(("--acknowledged", "absent.jsonl"), "absent.jsonl cannot be read", id="file"),
+        pytest.param(("--head", "12"), "is no head", id="head"),
+        pytest.param(("--judge", "some"), "or all", id="judge"),
+        pytest.param(("--judge", "0"), "or all", id="none"),
+        pytest.param(("--seed", "1"), "--seed is for --judge", id="seed"),
+    ],
+)
+def test_a_wrong_call_ends_with_two(store: Store, arguments: tuple[str, ...], said: str) -> None:
+    result = run("verify", *arguments)
+
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stdout == ""
+    assert data_of(run("verify", *arguments, "--json"))["code"] == "operator.error"
+
+
+def test_a_database_that_is_not_there_ends_with_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GRADER_DATABASE_URL", raising=False)
+    monkeypatch.setenv("GRADER_DATA_FOLDER", str(tmp_path))
+    result = run("verify")
+
+    assert result.exit_code == 2
+    assert "There is no database" in result.stderr
+
+
+def test_what_was_tampered_with_is_listed_by_its_id(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(open_database(sqlite_url)) as database:
+        store = fill(database)
+        with database.write() as session:
+            session.execute(text("UPDATE attempts SET answer = '[]' WHERE number = 3"))
+            session.execute(
+                text("UPDATE audit SET subject = 'somebody else' WHERE number = 2"),
+            )
+            session.execute(
+                text("UPDATE idempotency_keys SET key = :key, body = '' WHERE key = 'bob 1'"),
+                {"key": "\x1b[2J[red]"},
+            )
+    monkeypatch.setenv("GRADER_DATABASE_URL", sqlite_url)
+    result = run("verify")
+
+    assert result.exit_code == 1
+    said = "The answer is not the one that its hash is of."
+    assert f"attempts: {store.id('bob 3')}: {said}" in result.stdout
+    assert "✓  judgements" in result.stdout
+    # Whoever wrote into the store cannot move the cursor.
+    assert "\x1b" not in result.stdout
+    assert "idempotency: ?[2J[red]: What was answered to this key is no JSON." in result.stdout
+    assert "should be: attempts, audit chain, idempotency." in result.stdout
+
+
+def test_a_damaged_file_is_a_discrepancy(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Path(sqlite_url.removeprefix("sqlite:///"))
+    with closing(open_database(sqlite_url)) as database:
+        fill(database)
+    whole = bytearray(path.read_bytes())
+    with closing(open_database(sqlite_url)) as database, database.read() as session:
+        page = session.execute(
+            text("SELECT rootpage FROM sqlite_master WHERE name = 'audit'")
+        ).scalar_one()
+    whole[(page - 1) * 4096 : page * 4096] = b"\xff" * 4096
+    path.write_bytes(whole)
+    monkeypatch.setenv("GRADER_DATABASE_URL", sqlite_url)
+    result = run("verify")
+
+    assert result.exit_code == 1
+    assert "audit chain: database: It cannot be read any further: database disk" in result.stdout
+    assert "✗  database" in result.stdout
+    assert "✓  grades" in result.stdout
+
+
+def test_the_progress_does_not_mix_with_the_result(store: Store) -> None:
+    assert run("verify", "--judge", "1").stderr == ""

@@ -1,0 +1,85 @@
+"""Every page, with who may see it; a page without a row fails a test, and axe looks at them all."""
+
+from __future__ import annotations
+
+from tests.support.world import EXPLORATION
+
+ASSIGNMENT = f"/courses/one/assignments/{EXPLORATION}"
+AVERAGE = f"{ASSIGNMENT}/questions/3b"
+
+STUDENTS = {"ada", "bob"}
+INSTRUCTORS = {"irene", "olga"}
+STAFF = INSTRUCTORS | {"arthur"}
+MEMBERS = STUDENTS | STAFF
+#: Cora and Ivan are a student and an instructor of another course.
+STRANGERS = {"cora", "ivan"}
+EVERYBODY = MEMBERS | STRANGERS
+
+#: Every page: its method and address, and who may see it. `{attempt}` and `{upload}`
+#: are Ada's.
+PAGES = [
+    ("GET", "/", EVERYBODY),
+    ("GET", ASSIGNMENT, MEMBERS),
+    ("GET", AVERAGE, MEMBERS),
+    ("POST", AVERAGE, MEMBERS),
+    ("POST", AVERAGE + "/reading/q", MEMBERS),
+    ("POST", AVERAGE + "/draft", MEMBERS - {"olga"}),
+    ("POST", AVERAGE + "/files/explanation", MEMBERS),
+    ("GET", AVERAGE + "/given/k.csv", MEMBERS),
+    ("GET", "/uploads/{upload}", STAFF | {"ada"}),
+    ("GET", "/differences?first={attempt}&second={attempt}", EVERYBODY),
+    ("GET", "/attempts/{attempt}/difference/{attempt}", STAFF | {"ada"}),
+    ("GET", "/attempts/{attempt}", STAFF | {"ada"}),
+    ("POST", "/attempts/{attempt}/replay", STAFF),
+    ("GET", f"{ASSIGNMENT}/grades", STAFF),
+    ("GET", f"{ASSIGNMENT}/students/ada", STAFF),
+    ("GET", AVERAGE + "/students/ada", STAFF),
+    ("POST", AVERAGE + "/students/ada", INSTRUCTORS),
+    ("GET", f"{ASSIGNMENT}/review", STAFF),
+    ("GET", f"{ASSIGNMENT}/review/3b", STAFF),
+    ("GET", f"{ASSIGNMENT}/review/3b/{{attempt}}", STAFF),
+    ("POST", f"{ASSIGNMENT}/review/3b/{{attempt}}", STAFF),
+    ("POST", f"{ASSIGNMENT}/review/3b/{{attempt}}/claim", STAFF),
+    ("GET", f"{ASSIGNMENT}/integrity", STAFF),
+    ("POST", f"{ASSIGNMENT}/integrity", INSTRUCTORS),
+    ("GET", f"{ASSIGNMENT}/integrity/progress", STAFF),
+    ("GET", "/courses/one", MEMBERS),
+    ("GET", "/courses/one/today/questions", STAFF),
+    ("GET", f"{ASSIGNMENT}/analytics", STAFF),
+    ("GET", f"{ASSIGNMENT}/analytics/3b", STAFF),
+    ("GET", f"{ASSIGNMENT}/analytics/3b/attempts", STAFF),
+    ("GET", f"{ASSIGNMENT}/rubrics", STAFF),
+    ("GET", f"{ASSIGNMENT}/rubrics/3b", STAFF),
+    ("GET", f"{ASSIGNMENT}/rubrics/3b/examples", STAFF),
+    ("GET", f"{ASSIGNMENT}/rubrics/3b/versions", STAFF),
+    ("GET", f"{ASSIGNMENT}/extensions", STAFF),
+    ("POST", f"{ASSIGNMENT}/extensions", INSTRUCTORS),
+    ("GET", "/courses/one/roster", STAFF),
+    ("GET", "/courses/one/roster/add", INSTRUCTORS),
+    ("POST", "/courses/one/roster/add", INSTRUCTORS),
+    ("GET", "/courses/one/roster/import", INSTRUCTORS),
+    ("POST", "/courses/one/roster/import", INSTRUCTORS),
+    ("GET", "/courses/one/people/bob", STAFF),
+    ("POST", "/courses/one/people/bob", INSTRUCTORS),
+    ("POST", "/courses/one/people/bob/link", INSTRUCTORS),
+    ("GET", "/courses/one/tokens", INSTRUCTORS),
+    ("POST", "/courses/one/tokens", INSTRUCTORS),
+    # Nobody has a token of this name; `test_token_pages` revokes some that are there.
+    ("POST", "/courses/one/tokens/tok_none/revoke", set()),
+    ("GET", "/tokens", EVERYBODY),
+    ("POST", "/tokens", EVERYBODY),
+    ("POST", "/tokens/tok_none/revoke", set()),
+    ("POST", "/sign-out", EVERYBODY),
+]
+#: What is no page but a file, with its type.
+FILES = {
+    AVERAGE + "/given/k.csv": "text/csv; charset=utf-8",
+    "/uploads/{upload}": "application/pdf",
+}
+#: Pages on the way in, for everybody; `test_sessions` has links.
+OPEN = {
+    ("GET", "/sign-in"),
+    ("POST", "/sign-in"),
+    ("GET", "/sign-in/{code}"),
+    ("POST", "/sign-in/{code}"),
+}

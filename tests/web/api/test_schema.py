@@ -1,0 +1,119 @@
+"""The description of the API is true: schemathesis tries every call that it describes."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import BaseSchema, Case, GenerationMode, SerializationContext
+from schemathesis.checks import (
+    content_type_conformance,
+    not_a_server_error,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from schemathesis.core.result import Ok
+
+from grader.domain.roles import Role
+from grader.store.database import open_database
+from tests.support.databases import fresh_url
+from tests.support.server import serve
+from tests.support.world import EXPLORATION, World, make_service
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+# `make fuzz` sends many more.
+EXAMPLES = int(os.environ.get("KEYSET_SCHEMA_EXAMPLES", "3"))
+TRY = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@schemathesis.serializer("application/pdf")
+def send_as_it_is(_: SerializationContext, value: Any) -> bytes:
+    """What is made up for a file are bytes already."""
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        fresh_url("sqlite", Path(folder)) as url,
+        make_service(open_database(url)) as world,
+    ):
+        yield world
+
+
+@pytest.fixture(scope="module")
+def api(world: World) -> Iterator[BaseSchema]:
+    with serve(world.client.app) as port:  # type: ignore[arg-type]  # it is a FastAPI
+        yield schemathesis.openapi.from_url(f"http://127.0.0.1:{port}/openapi.json")
+
+
+@pytest.mark.parametrize("who", ["irene"])
+def test_what_is_described_is_what_happens(api: BaseSchema, world: World, who: str) -> None:
+    """With addresses made up, so that mostly nothing is there."""
+    try_all(api, lambda case: send(case, world, who))
+
+
+@pytest.mark.parametrize("who", ["ada", "arthur", "irene", "olga"])
+def test_it_is_so_where_something_is_there(api: BaseSchema, world: World, who: str) -> None:
+    # Somebody of their own, since what is sent may well remove them from the course.
+    student = f"student-of-{who}"
+    world.add_member(student, Role.STUDENT)
+    made = world.submit(student, f"{EXPLORATION}/3b", {"q": "k_a"})
+    there = {
+        "course": "one",
+        "assignment": EXPLORATION,
+        "question": "3b",
+        "student": student,
+        "login": student,
+        "attempt_id": made["id"],
+    }
+
+    def send_there(case: Case[Any]) -> None:
+        for name in case.path_parameters or {}:
+            if name in there:
+                case.path_parameters[name] = there[name]
+        send(case, world, who)
+
+    try_all(api, send_there)
+
+
+def try_all(api: BaseSchema, send: Callable[[Case[Any]], None]) -> None:
+    """Try every call that is described, and tell all that are not as they are described."""
+    failures = []
+    for result in api.get_all_operations():
+        assert isinstance(result, Ok), result
+        operation = result.ok()
+        for mode in GenerationMode.POSITIVE, GenerationMode.NEGATIVE:
+            try:
+                attempt = TRY(given(operation.as_strategy(generation_mode=mode))(send))
+                attempt()
+            except Unsatisfiable:
+                # Where anything is right there is nothing wrong to be sent.
+                assert mode is GenerationMode.NEGATIVE, operation.label
+            except BaseExceptionGroup as error:
+                failures.append(f"{operation.label}: {error.exceptions}")
+    assert not failures, "\n\n".join(failures)
+
+
+def send(case: Case[Any], world: World, who: str) -> None:
+    headers = {"Authorization": f"Bearer {world.tokens[who]}"}
+    case.call_and_validate(headers=headers, checks=CHECKS)
