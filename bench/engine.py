@@ -174,7 +174,7 @@ def _time_judging(rubric: Rubric, turns: int) -> tuple[float, float]:
         judge.judge([Submission(variant, answer)])
 
     keys, size = variant.values["mu"].shape
-    noise = judge.ground.source(0, 2000).normals("k", (keys, size))
+    noise = judge.context.source(0, 2000).normals("k", (keys, size))
     built = variant.values["mu"] + 1e-6 * noise.swapaxes(0, 1)
     kernel = _make_kernel(np.ascontiguousarray(built), variant.values["v"], np.array(sent["q"]))
     single, bare = _time_fastest(whole, kernel, turns=turns)

@@ -8,6 +8,7 @@
     ├── StudentError           the answer must be sent again; nothing was judged, no attempt used
     │   ├── FieldError         one place of the answer, with what was expected
     │   └── AnswerRefused      all the places at once
+    │       └── EarlierAnswerRefused    … in the earlier answer that a question builds on
     ├── FormulaError           a formula cannot be read; with its place in the text
     ├── RequestError           whoever calls the service must call it otherwise
     │   ├── MalformedRequest   … the body is no JSON, too large, of another type or not as described
@@ -168,6 +169,10 @@ class AnswerRefused(StudentError):
         self.errors = errors[: self.MOST]
         self.code = self.errors[0].code
         super().__init__("\n".join(str(error) for error in self.errors))
+
+
+class EarlierAnswerRefused(AnswerRefused):
+    """The earlier answer, which a question builds on, cannot be read."""
 
 
 class RequestError(KeysetError):

@@ -167,7 +167,7 @@ def test_point_4_nearly_all_that_stays_is_near_the_average() -> None:
     calm = {"share_near_average": 0.99, "variance_1": 0, "variance_2": 0, "left_out_share": 0.0786}
     submission = submit(CALM, calm, uses={"q1": "100 mu_a", "q2": "100 mu_b"})
     node = read_tree("share(distance(c, (v_a + v_b) / 2) <= 0.05 D)", rubric_of(CALM).scope)
-    source = NoiseSource(judge.bank, judge.ground.key, "grading", 0, 8000)
+    source = NoiseSource(judge.bank, judge.context.key, "grading", 0, 8000)
     seen = observe(judge.question, judge.environment(submission), [node], source)
 
     assert seen.values[0][0, 0] >= 0.985

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from functools import lru_cache
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from grader.domain.verdicts import Interval
 
@@ -13,41 +12,23 @@ from grader.domain.verdicts import Interval
 Z = 3.3
 
 
-@lru_cache(maxsize=4096)
-def compute_wilson_interval(passed: int, tried: int, z: float = Z) -> Interval:
-    """Wilson's score interval for a share; the whole of [0, 1] where nothing was tried."""
-    if tried == 0:
-        return Interval(0.0, 1.0)
-    share = passed / tried
-    centre = share + z * z / (2 * tried)
-    reach = z * math.sqrt(share * (1 - share) / tried + z * z / (4 * tried * tried))
-    scale = 1 + z * z / tried
-    low, high = (centre - reach) / scale, (centre + reach) / scale
+def compute_wilson_bounds(
+    passed: ArrayLike, tried: ArrayLike, z: float = Z
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both ends of Wilson's score interval for shares; [0, 1] where nothing was tried."""
+    count = np.maximum(tried, 1)
+    share = np.asarray(passed) / count
+    centre = share + z * z / (2 * count)
+    reach = z * np.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    scale = 1 + z * z / count
     # At a share of 0 or 1 the interval ends there; rounding must not push it aside.
-    return Interval(max(0.0, min(low, share)), min(1.0, max(high, share)))
+    low = np.maximum(0.0, np.minimum((centre - reach) / scale, share))
+    high = np.minimum(1.0, np.maximum((centre + reach) / scale, share))
+    is_tried = np.asarray(tried) > 0
+    return np.where(is_tried, low, 0.0), np.where(is_tried, high, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """How many key sets of those tried kept a bound."""
-
-    passed: int
-    tried: int
-
-    @property
-    def value(self) -> float:
-        """The share itself; zero where nothing was tried."""
-        return self.passed / self.tried if self.tried else 0.0
-
-    @property
-    def interval(self) -> Interval:
-        """The share's confidence interval."""
-        return compute_wilson_interval(self.passed, self.tried)
-
-    def clears(self, threshold: float) -> bool:
-        """Whether the whole interval reaches the threshold."""
-        return self.interval.low >= threshold
-
-    def misses(self, threshold: float) -> bool:
-        """Whether the whole interval stays below the threshold."""
-        return self.interval.high < threshold
+def compute_wilson_interval(passed: int, tried: int, z: float = Z) -> Interval:
+    """Wilson's score interval for one share."""
+    low, high = compute_wilson_bounds(passed, tried, z)
+    return Interval(float(low), float(high))

@@ -182,6 +182,11 @@ class Question:
     known: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What follows from the question and is worth keeping, such as plans."""
 
+    @property
+    def source(self) -> Question:
+        """The question whose draws this one has: the earlier one that it builds on, or itself."""
+        return self.uses.question if self.uses else self
+
     def criterion(self, wanted: str) -> Criterion:
         """The criterion of this id; KeyError where there is none."""
         for criterion in self.criteria:

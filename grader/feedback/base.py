@@ -1,52 +1,41 @@
-"""What everything that is reported shares: its base, points as numbers, one way to write JSON."""
+"""Base of all reports: their model, points as JSON numbers, canonical JSON and hashes."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 from decimal import Decimal
 from typing import Annotated, Any
 
+import rfc8785
 from pydantic import BaseModel, ConfigDict, PlainSerializer
 
-
-def _to_number(points: Decimal) -> int | float:
-    return int(points) if points == points.to_integral_value() else float(points)
-
-
 #: Points have two decimals at most, so that the JSON number is the exact decimal.
-Points = Annotated[Decimal, PlainSerializer(_to_number, return_type=float, when_used="json")]
+Points = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
 
 
 class ReportModel(BaseModel):
-    """Base of what is reported."""
+    """Base of all models that are reported."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def to_canonical_json(data: Any) -> bytes:
-    """The one way to write plain data: sorted keys, no spaces, UTF-8, 8 rather than 8.0.
-
-    For data without long numbers this is RFC 8785, so that other programs write the same bytes.
-    """
-    text = json.dumps(
-        _to_plain_numbers(data),
-        sort_keys=True,
-        separators=(",", ":"),
-        ensure_ascii=False,
-        allow_nan=False,
-    )
-    return text.encode()
+    """Plain data as RFC 8785 writes it, so that other programs hash and sign the same bytes."""
+    try:
+        return rfc8785.dumps(data)
+    except rfc8785.IntegerDomainError:
+        return rfc8785.dumps(_round_integers(data))
 
 
-def _to_plain_numbers(data: Any) -> Any:
+def _round_integers(data: Any) -> Any:
+    """Integers as the doubles that JSON numbers are; only large ones change."""
     match data:
         case dict():
-            return {name: _to_plain_numbers(value) for name, value in data.items()}
+            return {name: _round_integers(value) for name, value in data.items()}
         case list() | tuple():
-            return [_to_plain_numbers(each) for each in data]
-        case float() if data.is_integer():
-            return int(data)
+            return [_round_integers(each) for each in data]
+        case int() if not isinstance(data, bool):
+            return float(data)
         case _:
             return data
 

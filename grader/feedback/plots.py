@@ -70,7 +70,7 @@ def make_pictures(
     question = judge.question
     source = None
     if question.key_sets is not None:
-        ground = judge.ground
+        ground = judge.context
         source = NoiseSource(ground.bank, ground.key, PRACTICE, 0, PRACTICE_COUNT)
     environment = judge.environment(submission)
     named = {

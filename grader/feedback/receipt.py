@@ -1,14 +1,11 @@
 """Receipts: what a grade rests on, by hashes, and what came out.
 
-Whoever has what the hashes are of can judge again and see whether the same comes out; who has it
-not learns nothing of it.
+Anyone who holds the hashed material can judge again and compare; anyone else learns nothing of it.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any
@@ -94,48 +91,41 @@ class Receipt(ReportModel):
     signature: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierAnswer:
-    """The earlier part that a part builds on: its rubric, and what the student sent there."""
-
-    rubric_version: str
-    sent: Any | None = None
-
-
 def compose_receipt(
     judge: Judge,
     submission: Submission,
     judgement: Judgement,
     *,
-    sent: Any,
-    rubric_version: str,
-    earlier: EarlierAnswer | None = None,
+    versions: tuple[str, str],
+    attempt: str | None = None,
+    course: str | None = None,
+    received_at: datetime | None = None,
 ) -> Receipt:
-    """The receipt of a judgement, neither stored nor signed yet.
+    """The receipt of a judgement, not yet signed.
 
     Parameters
     ----------
-    earlier
-        Needed where the question builds on an earlier one, and only there.
+    versions
+        The hashes of the rubric and of the earlier question's, empty where there is none.
+    attempt, course, received_at
+        Where the attempt is stored; the time must be aware.
     """
-    if (earlier is None) != (judge.question.uses is None):
-        raise ValueError(f"{judge.question.id}: `earlier` belongs to parts that use another one")
     drawn = _count_drawn(judge.question, judgement)
-    was_sent = earlier is not None and earlier.sent is not None
+    rubric, used_rubric = versions
     return Receipt(
-        attempt=None,
-        course=None,
+        attempt=attempt,
+        course=course,
         question=judge.question.id,
         variant=submission.variant.id,
-        received_at=None,
-        answer=hash_answer(sent),
-        rubric=rubric_version,
+        received_at=received_at,
+        answer=hash_answer(submission.sent),
+        rubric=rubric,
         streams=hash_streams(judge),
         noise=_hash_noise(judge, drawn),
         key_sets=drawn,
         used=hash_used(submission.used),
-        used_answer=hash_answer(earlier.sent) if earlier and was_sent else "",
-        used_rubric=earlier.rubric_version if earlier else "",
+        used_answer=hash_answer(submission.earlier) if submission.earlier is not None else "",
+        used_rubric=used_rubric,
         verdicts=hash_verdicts(list_verdicts(judgement.verdicts)),
         score=judgement.score.awarded,
         max_score=judgement.score.possible,
@@ -162,8 +152,7 @@ def hash_verdicts(lines: Iterable[VerdictLine]) -> str:
 
 def hash_answer(sent: Any) -> str:
     """A digest of an answer as it was sent, independent of the order of its fields."""
-    canonical = json.dumps(sent, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hash_bytes(canonical.encode())
+    return hash_bytes(to_canonical_json(sent))
 
 
 def _count_drawn(question: Question, judgement: Judgement) -> int:
@@ -174,18 +163,19 @@ def _count_drawn(question: Question, judgement: Judgement) -> int:
     return max(question.key_sets.counts[0], *drawn)
 
 
-def list_sources(question: Question) -> Iterator[Question]:
+def list_sources(question: Question) -> list[Question]:
     """The question, and the earlier ones whose keys its draws come from."""
-    source: Question | None = question
-    while source is not None:
-        yield source
-        source = source.uses.question if source.uses else None
+    return [question, *(list_sources(question.uses.question) if question.uses else ())]
 
 
 def hash_streams(judge: Judge) -> str:
     """A digest of the keys behind a grade: it binds them before they are published."""
-    sources = list_sources(judge.question)
-    return hash_bytes(b"".join(judge.keys.of(each.id, each.revision) for each in sources))
+    known, name = judge.question.known, ("streams", judge.context.key)
+    if name not in known:
+        sources = list_sources(judge.question)
+        keys = (judge.keys.of(each.id, each.revision) for each in sources)
+        known[name] = hash_bytes(b"".join(keys))
+    return str(known[name])
 
 
 def _hash_noise(judge: Judge, key_sets: int) -> str:
@@ -193,9 +183,9 @@ def _hash_noise(judge: Judge, key_sets: int) -> str:
     if not key_sets:
         return ""
     # All students of a course run share it, and hashing megabytes takes longer than judging.
-    known, name = judge.question.known, ("noise", judge.ground.key, key_sets)
+    known, name = judge.question.known, ("noise", judge.context.key, key_sets)
     if name not in known:
-        source = judge.ground.source(0, key_sets)
+        source = judge.context.source(0, key_sets)
         arrays = [source.normals(each, axes) for each, axes in _list_quantities(judge.question)]
         known[name] = "sha256:" + hash_numbers(arrays)
     return str(known[name])

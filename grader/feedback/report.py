@@ -5,24 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from grader.domain.verdicts import Verdict
-from grader.engine.judge.cases import Submission
-from grader.engine.judge.judge import Judge, Judgement
+from grader.engine.judge.cases import UsedAnswer
+from grader.engine.judge.judge import Judgement
 from grader.engine.question import Question
 from grader.feedback.base import Points, ReportModel
-from grader.feedback.receipt import EarlierAnswer, Receipt, compose_receipt, hash_answer
+from grader.feedback.receipt import Receipt
 from grader.feedback.sentences import explain
-
-__all__ = [
-    "CriterionReport",
-    "FeedbackLine",
-    "MisconceptionReport",
-    "Points",
-    "Receipt",
-    "Report",
-    "build_report",
-    "compose_report",
-    "hash_answer",
-]
 
 
 class CriterionReport(ReportModel):
@@ -79,68 +67,48 @@ class Report(ReportModel):
     attempts_left: int | None
 
 
-def compose_report(
-    judge: Judge,
-    submission: Submission,
-    judgement: Judgement,
-    *,
-    sent: Any,
-    rubric_version: str,
-    earlier: EarlierAnswer | None = None,
-) -> Report:
-    """Put a judgement into the form that students and programs get.
-
-    Parameters
-    ----------
-    earlier
-        Needed where the question builds on an earlier one, and only there.
-    """
-    used = submission.used
-    return build_report(
-        judge.question,
-        judgement,
-        uses=None if used is None else "own" if used.is_own else "reference",
-        receipt=compose_receipt(
-            judge,
-            submission,
-            judgement,
-            sent=sent,
-            rubric_version=rubric_version,
-            earlier=earlier,
-        ),
-    )
-
-
 def build_report(
-    question: Question, judgement: Judgement, *, uses: str | None, receipt: Receipt
+    question: Question, judgement: Judgement, receipt: Receipt, *, used: UsedAnswer | None
 ) -> Report:
-    """Put a judgement that has its receipt into the form that students and programs get."""
+    """A judgement in the form that students and programs get."""
+    return Report(**build_report_fields(question, judgement, receipt, uses=describe_used(used)))
+
+
+def describe_used(used: UsedAnswer | None) -> str | None:
+    """Which earlier answer was used: `own`, `reference`, or None where there is none."""
+    return None if used is None else "own" if used.is_own else "reference"
+
+
+def build_report_fields(
+    question: Question, judgement: Judgement, receipt: Receipt, *, uses: str | None
+) -> dict[str, Any]:
+    """The fields of a report, by name."""
     score = judgement.score
     titles = {criterion.id: criterion.title for criterion in question.criteria}
-    return Report(
-        id=receipt.attempt,
-        number=None,
-        question=question.id,
-        variant=receipt.variant,
-        score=score.awarded,
-        max_score=score.possible,
-        max_automatic=score.automatic,
-        pending=score.pending,
-        criteria=tuple(
+    return {
+        "id": receipt.attempt,
+        "number": None,
+        "question": question.id,
+        "variant": receipt.variant,
+        "score": score.awarded,
+        "max_score": score.possible,
+        "max_automatic": score.automatic,
+        "pending": score.pending,
+        "criteria": tuple(
             _build_criterion(each, titles.get(each.criterion, each.criterion))
             for each in judgement.verdicts
         ),
-        feedback=tuple(
+        "feedback": tuple(
             FeedbackLine(criterion=each.criterion, text=explain(each))
             for each in judgement.verdicts
         ),
-        misconceptions=tuple(
+        "misconceptions": tuple(
             MisconceptionReport(id=each.id, text=each.text) for each in judgement.misconceptions
         ),
-        uses=uses,
-        receipt=receipt,
-        attempts_left=None,
-    )
+        "uses": uses,
+        "receipt": receipt,
+        "attempts_left": None,
+    }
 
 
 def _build_criterion(verdict: Verdict, title: str) -> CriterionReport:

@@ -1,18 +1,19 @@
-"""Figures that take seconds to make, kept for a while with the moment that they tell about."""
+"""A cache of figures that take seconds to compute; each knows the moment it describes."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
+from cachetools import LRUCache
+
 Value = TypeVar("Value")
 
-#: For so long figures are kept while nothing has happened.
+#: Maximum age of figures while nothing has happened.
 _MAX_AGE = timedelta(minutes=10)
 #: What takes longer than this is kept for a minute even if something has happened since: close to a
 #: deadline something always has.
@@ -22,14 +23,14 @@ _MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class CachedValue(Generic[Value]):
-    """A value with the moment that it tells about, and the state of things then."""
+    """A value with the moment that it describes, and the state of things then."""
 
     value: Value
     at: datetime
     state: Hashable
     seconds: float
 
-    def is_good(self, *, at: datetime, state: Hashable, patience: timedelta | None) -> bool:
+    def is_fresh(self, *, at: datetime, state: Hashable, patience: timedelta | None) -> bool:
         """Whether it will do: nothing has happened since, or not enough time has passed."""
         age = at - self.at
         if state == self.state and age < _MAX_AGE:
@@ -40,56 +41,48 @@ class CachedValue(Generic[Value]):
 
 
 class StatisticsCache:
-    """Values by name; each is made by one thread at a time."""
+    """Values by name; each is computed by one thread at a time."""
 
-    def __init__(self, most: int = 64) -> None:
-        self._most = most
-        self._kept: OrderedDict[Hashable, CachedValue[Any]] = OrderedDict()
-        self._making: dict[Hashable, threading.Lock] = {}
+    def __init__(self, max_values: int = 64) -> None:
         self._lock = threading.Lock()
+        self._values: LRUCache[Hashable, CachedValue[Any]] = LRUCache(max_values)
+        self._locks: LRUCache[Hashable, threading.Lock] = LRUCache(2 * max_values)
 
     def get(
         self,
         name: Hashable,
-        make: Callable[[], Value],
+        compute: Callable[[], Value],
         *,
         at: datetime,
         state: Hashable,
         patience: timedelta | None = None,
     ) -> CachedValue[Value]:
-        """The value of this name, made anew where the kept one will not do.
+        """The value of this name, computed anew where the cached one is out of date.
 
-        With `patience` one of that age will do, whatever has happened since. While somebody else
-        makes it, the one before is given, however old.
+        A value no older than `patience` will do, whatever has happened since. While another thread
+        computes it, the previous one is returned, however old.
         """
         before = self._find(name)
-        if before is not None and before.is_good(at=at, state=state, patience=patience):
+        if before is not None and before.is_fresh(at=at, state=state, patience=patience):
             return before
         with self._lock:
-            making = self._making.setdefault(name, threading.Lock())
-        if not making.acquire(blocking=before is None):
-            assert before is not None, "who has nothing waits"
+            computing = self._locks.setdefault(name, threading.Lock())
+        if not computing.acquire(blocking=before is None):
+            assert before is not None, "a thread without a value waits"
             return before
         try:
             now = self._find(name)
             if now is not None and now is not before:
                 return now
-            begun = time.perf_counter()
-            value = make()
-            kept = CachedValue(value, at, state, time.perf_counter() - begun)
-            self._put(name, kept)
-            return kept
+            began = time.perf_counter()
+            value = compute()
+            cached = CachedValue(value, at, state, time.perf_counter() - began)
+            with self._lock:
+                self._values[name] = cached
+            return cached
         finally:
-            making.release()
+            computing.release()
 
     def _find(self, name: Hashable) -> CachedValue[Any] | None:
         with self._lock:
-            return self._kept.get(name)
-
-    def _put(self, name: Hashable, kept: CachedValue[Any]) -> None:
-        with self._lock:
-            self._kept[name] = kept
-            self._kept.move_to_end(name)
-            while len(self._kept) > self._most:
-                oldest, _ = self._kept.popitem(last=False)
-                self._making.pop(oldest, None)
+            return self._values.get(name)

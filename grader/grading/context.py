@@ -1,18 +1,20 @@
-"""What grading needs besides the database, kept for speed; all of it can be made anew.
+"""What grading keeps in memory beside the database: compiled rubrics, judges, variants, secrets.
 
-A publication never changes, and neither does a variant once it was shown, so that nothing kept
-here can be out of date. Which publication is in force is asked of the database every time.
+A publication never changes, and neither does a variant once it was shown, so nothing kept here can
+be out of date. Which publication is in force is asked of the database every time.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import lru_cache
-from typing import Any, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from cachetools import LRUCache, cachedmethod
 
 from grader.domain.policies import CountedAttempt, Feedback, Policy, Window
 from grader.domain.roles import Role
@@ -36,7 +38,10 @@ from grader.store.queries.publications import (
     get_texts,
 )
 
-Kept = TypeVar("Kept")
+if TYPE_CHECKING:
+    from grader.grading.publishing.example_runs import ExampleRuns
+
+_LOCK = attrgetter("lock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +50,11 @@ class PublishedAssignment:
 
     line: PublicationLine
     assignment: CompiledAssignment
+    form: AssignmentFile = field(init=False)
+    _policies: dict[str, Policy] = field(default_factory=dict, init=False, repr=False)
 
-    @property
-    def form(self) -> AssignmentFile:
-        """The assignment's own file."""
-        return self.assignment.form
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "form", self.assignment.form)
 
     def rubric(self, question: str) -> Rubric:
         """A question's rubric."""
@@ -59,71 +64,46 @@ class PublishedAssignment:
         return rubric
 
     def policy(self, question: str, extension: ExtensionLine | None = None) -> Policy:
-        """What holds for a question, and for a student with this extension."""
-        attempts = self.form.attempts_at(question)
-        late = self.form.late
+        """The policy of a question, for a student with this extension."""
+        policy = self._policies.get(question)
+        if policy is None:
+            policy = self._policies[question] = self._make_policy(question)
+        if extension is None:
+            return policy
+        due_at = policy.window.due_at
+        if due_at is not None and extension.due_at is not None:
+            # An extension never leaves less time than everybody has.
+            due_at = max(due_at, extension.due_at)
+        return replace(
+            policy,
+            window=replace(policy.window, due_at=due_at),
+            most_attempts=policy.most_attempts + extension.extra_attempts,
+        )
+
+    def _make_policy(self, question: str) -> Policy:
+        attempts, late = self.form.attempts_at(question), self.form.late
         return Policy(
             window=Window(
                 opens_at=self.line.opens_at,
-                due_at=self._due_at(extension),
+                due_at=self.line.due_at,
                 grace_seconds=late.grace_seconds,
                 per_day=late.per_day,
                 most_late_days=late.days,
             ),
-            most_attempts=attempts.most + (extension.extra_attempts if extension else 0),
+            most_attempts=attempts.most,
             counted=CountedAttempt(attempts.counted),
             feedback=Feedback(attempts.feedback),
-            builds_on=self._earlier_feedback(question),
+            builds_on=self._list_earlier_feedback(question),
         )
 
-    def _due_at(self, extension: ExtensionLine | None) -> datetime | None:
-        """When it is due for a student; an extension never leaves less time than all have."""
-        due_at = self.line.due_at
-        if due_at is None or extension is None or extension.due_at is None:
-            return due_at
-        return max(due_at, extension.due_at)
-
-    def _earlier_feedback(self, question: str) -> tuple[Feedback, ...]:
-        """How much is told about the parts that a question builds on."""
+    def _list_earlier_feedback(self, question: str) -> tuple[Feedback, ...]:
+        """How much is told about the questions that this one builds on."""
         rubric = self.assignment.rubrics.get(question)
         found = []
         while rubric is not None and rubric.earlier is not None:
             rubric = rubric.earlier
             found.append(Feedback(self.form.attempts_at(rubric.form.id).feedback))
         return tuple(found)
-
-
-class LruCache:
-    """So many things by name; those that were not asked for longest go first."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, name: Hashable, make: Callable[[], Kept]) -> Kept:
-        """What is kept under a name, made where it is not there."""
-        found: Kept | None = self.find(name)
-        if found is None:
-            # Two threads may make the same at once; either may stay.
-            found = make()
-            self.put(name, found)
-        return found
-
-    def find(self, name: Hashable) -> Any | None:
-        """What is kept under a name, or None."""
-        with self._lock:
-            if name in self._kept:
-                self._kept.move_to_end(name)
-            return self._kept.get(name)
-
-    def put(self, name: Hashable, kept: object) -> None:
-        """Keep something."""
-        with self._lock:
-            self._kept[name] = kept
-            self._kept.move_to_end(name)
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
 
 
 @lru_cache(maxsize=64)
@@ -137,15 +117,16 @@ class GradingContext:
 
     def __init__(self, signing_key: SigningKey) -> None:
         self.signing_key = signing_key
-        self._bank = NoiseBank()
-        self._publications = LruCache(most=200)
-        self._judges = LruCache(most=1000)
-        self._variants = LruCache(most=20_000)
-        self._secrets = LruCache(most=200)
+        self.lock = threading.Lock()
         #: How the examples of rubrics come out, which never changes for a version.
-        self.trials = LruCache(most=500)
+        self.example_runs: LRUCache[tuple[str, tuple[str, str]], ExampleRuns] = LRUCache(500)
         #: Statistics are the one thing here that ages; each says of when it is.
         self.figures = StatisticsCache()
+        self._bank = NoiseBank()
+        self._publications: LRUCache[object, PublishedAssignment] = LRUCache(200)
+        self._judges: LRUCache[object, Judge] = LRUCache(1000)
+        self._secrets: LRUCache[object, RunSecret] = LRUCache(200)
+        self._variants: LRUCache[tuple[str, str, int], Variant] = LRUCache(20_000)
 
     def in_force(self, session: Session, *, run_id: str, assignment: str) -> PublishedAssignment:
         """The assignment as it is in force now.
@@ -160,33 +141,33 @@ class GradingContext:
             raise NotFound
         return self.published(session, line)
 
+    # Two threads may make the same value at once; either may stay.
+
+    @cachedmethod(attrgetter("_publications"), key=lambda _, __, line: line.id, lock=_LOCK)
     def published(self, session: Session, line: PublicationLine) -> PublishedAssignment:
         """A publication, compiled."""
+        texts = get_texts(session, publication_id=line.id)
+        rubrics = tuple(texts.rubrics.items())
+        return PublishedAssignment(line, _compile(line.assignment, texts.form, rubrics))
 
-        def compile_texts() -> PublishedAssignment:
-            texts = get_texts(session, publication_id=line.id)
-            rubrics = tuple(texts.rubrics.items())
-            return PublishedAssignment(line, _compile(line.assignment, texts.form, rubrics))
-
-        return self._publications.get(line.id, compile_texts)
-
+    @cachedmethod(
+        attrgetter("_judges"),
+        key=lambda _, __, *, run_id, rubric: (run_id, rubric.id, rubric.versions),
+        lock=_LOCK,
+    )
     def judge(self, session: Session, *, run_id: str, rubric: Rubric) -> Judge:
         """The judge of a question in a course run."""
-        # A part that builds on another is judged by both files.
-        versions = (rubric.version, rubric.earlier.version if rubric.earlier else "")
-        name = (run_id, rubric.id, versions)
-        return self._judges.get(
-            name, lambda: Judge(rubric.question, self.keys(session, run_id=run_id), self._bank)
-        )
+        return Judge(rubric.question, self.keys(session, run_id=run_id), self._bank)
 
+    @cachedmethod(attrgetter("_secrets"), key=lambda _, __, *, run_id: run_id, lock=_LOCK)
     def keys(self, session: Session, *, run_id: str) -> RunSecret:
         """The keys of a course run."""
-        return self._secrets.get(run_id, lambda: RunSecret(get_secret(session, run_id=run_id)))
+        return RunSecret(get_secret(session, run_id=run_id))
 
     def variants(
         self,
         session: Session,
-        wanted: Iterable[tuple[EnrolmentLine, Rubric]],
+        owners: Iterable[tuple[EnrolmentLine, Rubric]],
         *,
         at: datetime,
         keep: bool = True,
@@ -197,26 +178,44 @@ class GradingContext:
         """
         found: dict[tuple[str, str], Variant] = {}
         missing: dict[tuple[str, str, int], list[tuple[EnrolmentLine, Rubric]]] = {}
-        for enrolment, rubric in wanted:
-            key = _variant_key(enrolment, rubric)
-            kept = self._variants.find(key)
-            if kept is not None:
-                found[enrolment.id, rubric.id] = kept
+        for enrolment, rubric in owners:
+            # Questions that build on another one share its variant.
+            source = rubric.question.source
+            key = (enrolment.id, source.id, source.revision)
+            with self.lock:
+                variant = self._variants.get(key)
+            if variant is not None:
+                found[enrolment.id, rubric.id] = variant
             else:
                 missing.setdefault(key, []).append((enrolment, rubric))
+        if missing:
+            found |= self._load_variants(session, missing, at=at, keep=keep)
+        return found
+
+    def _load_variants(
+        self,
+        session: Session,
+        missing: dict[tuple[str, str, int], list[tuple[EnrolmentLine, Rubric]]],
+        *,
+        at: datetime,
+        keep: bool,
+    ) -> dict[tuple[str, str], Variant]:
+        """Variants from the store, and those that were never shown."""
         shown = find_variants(session, wanted=missing)
+        found: dict[tuple[str, str], Variant] = {}
         new = []
         for key, owners in missing.items():
             enrolment, rubric = owners[0]
             if key in shown:
                 variant = decode_variant(enrolment.id, shown[key].drawn)
+                # Only what is stored for certain is kept: a transaction may be rolled back.
+                with self.lock:
+                    self._variants[key] = variant
             else:
                 judge = self.judge(session, run_id=enrolment.run_id, rubric=rubric)
                 variant = judge.variant(enrolment.id)
                 new.append(ShownVariant(enrolment.run_id, *key, drawn=encode_variant(variant)))
-            if key in shown:
-                self._variants.put(key, variant)
-            found |= {(each.id, part.id): variant for each, part in owners}
+            found |= {(each.id, other.id): variant for each, other in owners}
         if keep and new:
             add_variants(session, new, at=at)
         return found
@@ -228,17 +227,10 @@ class GradingContext:
         return found[owner.id, rubric.id]
 
 
-def _variant_key(enrolment: EnrolmentLine, rubric: Rubric) -> tuple[str, str, int]:
-    """Whose variant, of which question: parts that build on another one share its variant."""
-    question = rubric.question
-    source = question.uses.question if question.uses else question
-    return enrolment.id, source.id, source.revision
-
-
 def compute_release_time(
     published: PublishedAssignment, last_extended: datetime | None
 ) -> datetime | None:
-    """When keys and rubrics may be published: after everybody's last moment to hand in.
+    """When keys and rubrics may be published: after everybody's last moment to submit.
 
     None where the assignment has no end.
     """
@@ -247,4 +239,4 @@ def compute_release_time(
         return None
     if last_extended is None or last_extended <= window.due_at:
         return window.closes_at
-    return window.closes_at + (last_extended - window.due_at) + timedelta(0)
+    return window.closes_at + (last_extended - window.due_at)

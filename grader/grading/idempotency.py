@@ -45,9 +45,12 @@ class IdempotentResponse:
     status: int
     body: str
     is_replayed: bool = False
+    created_id: str | None = None
 
 
-def replay_response(known: AnsweredRequest, request: IdempotencyKey) -> IdempotentResponse:
+def replay_response(
+    known: AnsweredRequest, request: IdempotencyKey, created_id: str | None = None
+) -> IdempotentResponse:
     """The answer of before.
 
     Raises
@@ -59,7 +62,7 @@ def replay_response(known: AnsweredRequest, request: IdempotencyKey) -> Idempote
         raise ReusedIdempotencyKey(
             "This Idempotency-Key came with another request before; a new request needs a new key."
         )
-    return IdempotentResponse(known.status, known.body, is_replayed=True)
+    return IdempotentResponse(known.status, known.body, is_replayed=True, created_id=created_id)
 
 
 def make_idempotency_record(

@@ -56,6 +56,16 @@ def decode_judgement(line: JudgementLine) -> Judgement:
     )
 
 
+def sum_pending(line: JudgementLine) -> Decimal:
+    """The points of what was sent and is to be graded by a person."""
+    pending = (
+        Decimal(each["possible"])
+        for each in line.verdicts
+        if each["outcome"] == Outcome.PENDING and each["reason"] != Reason.NOT_SENT
+    )
+    return sum(pending, Decimal(0))
+
+
 def _decode_verdict(data: dict[str, Any]) -> Verdict:
     evidence = dict(data["evidence"])
     for name in ("interval", "expected"):

@@ -1,7 +1,7 @@
-"""Receipts signed by the service, so that they prove what it said and when.
+"""Receipts signed by the service, which prove what it said and when.
 
-The signature is Ed25519 over the receipt's canonical JSON without the signature itself; Ed25519 is
-deterministic, so that the same receipt always gets the same one.
+The signature is Ed25519 over the receipt's canonical JSON (RFC 8785) without the signature itself.
+Ed25519 is deterministic: the same receipt always gets the same signature.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import base64
 import binascii
 import hashlib
 from dataclasses import dataclass
-from datetime import datetime
+from functools import cached_property
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -22,7 +22,7 @@ from grader.feedback.base import to_canonical_json
 from grader.feedback.receipt import Receipt
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SigningKey:
     """The private key that a service signs its receipts with."""
 
@@ -42,12 +42,12 @@ class SigningKey:
         """The 32 bytes to keep secret."""
         return self.private.private_bytes_raw()
 
-    @property
+    @cached_property
     def public(self) -> str:
         """The public key, which the service shows to everybody."""
         return encode_base64url(self.private.public_key().public_bytes_raw())
 
-    @property
+    @cached_property
     def id(self) -> str:
         """What the public key is called in receipts."""
         return compute_key_id(self.public)
@@ -56,15 +56,6 @@ class SigningKey:
 def compute_key_id(public: str) -> str:
     """A short name for a public key; ValueError where it is none."""
     return "ed25519:" + hashlib.sha256(_public_bytes(public)).hexdigest()[:16]
-
-
-def to_attempt_receipt(
-    receipt: Receipt, *, attempt: str, course: str, received_at: datetime
-) -> Receipt:
-    """The receipt of an attempt that is stored; the time must be aware."""
-    data = receipt.model_dump()
-    data |= {"attempt": attempt, "course": course, "received_at": received_at}
-    return Receipt.model_validate(data)
 
 
 def to_withheld_receipt(receipt: Receipt) -> Receipt:
@@ -86,9 +77,8 @@ def to_withheld_receipt(receipt: Receipt) -> Receipt:
 
 def sign_receipt(receipt: Receipt, key: SigningKey) -> Receipt:
     """The same receipt with the key's name and signature."""
-    named = receipt.model_copy(update={"key": key.id})
-    signature = encode_base64url(key.private.sign(_signed_bytes(named)))
-    return named.model_copy(update={"signature": signature})
+    signed = key.private.sign(_signed_bytes(receipt, key.id))
+    return receipt.model_copy(update={"key": key.id, "signature": encode_base64url(signed)})
 
 
 def verify_signature(receipt: Receipt, public: str) -> bool:
@@ -97,14 +87,15 @@ def verify_signature(receipt: Receipt, public: str) -> bool:
         if receipt.signature is None or receipt.key != compute_key_id(public):
             return False
         key = Ed25519PublicKey.from_public_bytes(_public_bytes(public))
-        key.verify(decode_base64url(receipt.signature), _signed_bytes(receipt))
+        key.verify(decode_base64url(receipt.signature), _signed_bytes(receipt, receipt.key))
     except (InvalidSignature, ValueError):
         return False
     return True
 
 
-def _signed_bytes(receipt: Receipt) -> bytes:
-    return to_canonical_json(receipt.model_dump(mode="json", exclude={"signature"}))
+def _signed_bytes(receipt: Receipt, key_id: str) -> bytes:
+    data = receipt.model_dump(mode="json", exclude={"signature"})
+    return to_canonical_json(data | {"key": key_id})
 
 
 def _public_bytes(public: str) -> bytes:

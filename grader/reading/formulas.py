@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from grader.domain.shapes import Shape
 from grader.errors import FieldError, FormulaError
-from grader.formula.eval.evaluate import Environment, evaluate_finite
+from grader.formula.eval.evaluate import Environment, evaluate, evaluate_finite
 from grader.formula.formula import Formula, read_formula
 from grader.formula.typed.scope import FormulaScope
 
@@ -31,7 +31,7 @@ def read_formula_answer(
     try:
         formula = read_formula(sent, scope, named=field)
         _check_shape(formula, field, shape)
-        evaluate_formula(formula, variant, large=LARGE_VALUES[0])
+        evaluate_formula(formula, variant, large=LARGE_VALUES[0], finite=True)
     except FormulaError as error:
         raise FieldError(
             f"{field}, column {error.column}: {error.message}",
@@ -44,7 +44,9 @@ def read_formula_answer(
     return formula
 
 
-def evaluate_formula(formula: Formula, variant: Environment, *, large: float) -> NDArray[Any]:
+def evaluate_formula(
+    formula: Formula, variants: Environment, *, large: float, finite: bool = False
+) -> NDArray[Any]:
     """The value of a formula on variants, of shape (variants, …).
 
     Constants that the formula declares as large take the value `large`.
@@ -52,11 +54,13 @@ def evaluate_formula(formula: Formula, variant: Environment, *, large: float) ->
     Raises
     ------
     FormulaError
-        Where a value is not finite.
+        With `finite`, where a value is not finite.
     """
-    sizes = {name: np.full((1, 1), large) for name in formula.large}
-    known = Environment({**variant.values, **sizes}, variant.indices)
-    return evaluate_finite(formula.tree, known)[:, 0]
+    if formula.large:
+        sizes = {name: np.full((1, 1), large) for name in formula.large}
+        variants = Environment({**variants.values, **sizes}, variants.indices)
+    compute = evaluate_finite if finite else evaluate
+    return compute(formula.tree, variants)[:, 0]
 
 
 def _check_shape(formula: Formula, name: str, shape: Shape) -> None:

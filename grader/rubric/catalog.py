@@ -52,6 +52,11 @@ class Rubric:
         """The hash of the file's content."""
         return "sha256:" + hashlib.sha256(self.text.encode()).hexdigest()
 
+    @cached_property
+    def versions(self) -> tuple[str, str]:
+        """The versions of this file and of the earlier question's, which judge together."""
+        return self.version, self.earlier.version if self.earlier else ""
+
 
 @dataclass(frozen=True, slots=True)
 class CompiledAssignment:

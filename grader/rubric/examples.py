@@ -21,11 +21,10 @@ from grader.engine.question import (
 )
 from grader.engine.random.noise import NoiseBank
 from grader.engine.random.streams import DEVELOPMENT_KEYS
-from grader.engine.random.variants import Variant, stack_variants
+from grader.engine.random.variants import Variant
 from grader.errors import AnswerRefused, FormulaError
 from grader.formula.eval.evaluate import Environment, evaluate_finite
 from grader.formula.formula import read_tree
-from grader.reading.answer import read_answer
 from grader.rubric.catalog import Rubric
 from grader.rubric.forms import ExampleForm, RangeForm
 
@@ -135,20 +134,12 @@ def _make_submission(
     rubric: Rubric, example: ExampleForm, judge: Judge, variant: Variant, source: Variant
 ) -> Submission:
     sent = {**example.answer, **_compute_fields(rubric, example, source)}
-    drawn = stack_variants([variant])
-    answer = read_answer(sent, judge.question.fields, drawn)
-    uses = judge.question.uses
-    if uses is None:
-        return Submission(variant, answer)
-    earlier = None
-    if example.uses is not None:
-        earlier = read_answer(example.uses, uses.question.fields, drawn)
-    return Submission(variant, answer, judge.used(variant, earlier))
+    return judge.prepare(variant, sent, earlier=example.uses, strict=True)
 
 
 def _compute_fields(rubric: Rubric, example: ExampleForm, variant: Variant) -> dict[str, Any]:
     """Compute fields on a variant, from the arrays as they were copied."""
-    drawn = stack_variants([variant])
+    drawn = variant.environment
     values: Mapping[str, Any] = drawn.values
     if example.rounded is not None:
         values = {name: np.round(value, example.rounded) for name, value in values.items()}

@@ -152,7 +152,7 @@ def test_a_defect_ends_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("so it goes")
 
-    monkeypatch.setattr(grade, "compose_report", fail)
+    monkeypatch.setattr(grade, "build_report", fail)
     call = ["grade", NOISY, "--answer", '{"q": "mu_a"}']
 
     assert run(*call).exit_code == 70

@@ -102,7 +102,7 @@ def on_key_sets(node: Node) -> NDArray[Any]:
     variant = variants()[0]
     query = evaluate_finite(read("40 mu_a"), stack_variants([variant]))
     environment = build_environment([variant], {"q": query[:, 0]})
-    source = judge().ground.source(0, 500)
+    source = judge().context.source(0, 500)
     (values,) = observe(rubric().question, environment, [node], source).values
     return values
 

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.engine.confidence import Share, compute_wilson_interval
+from grader.domain.verdicts import Interval
+from grader.engine.confidence import compute_wilson_bounds, compute_wilson_interval
 
 
 @given(st.integers(1, 5000), st.data())
@@ -24,20 +26,26 @@ def test_wilson_bounds_are_the_roots_of_the_score_equation(tried: int, data: st.
 
 
 def test_all_of_two_thousand_clears_ninety_nine_percent() -> None:
-    assert Share(2000, 2000).clears(0.99)
-    assert not Share(1000, 1000).clears(0.99)
+    assert compute_wilson_interval(2000, 2000).low >= 0.99
+    assert compute_wilson_interval(1000, 1000).low < 0.99
 
 
 def test_a_share_at_the_threshold_is_neither_cleared_nor_missed() -> None:
-    at_threshold = Share(1800, 2000)
+    at_threshold = compute_wilson_interval(1800, 2000)
 
-    assert not at_threshold.clears(0.9)
-    assert not at_threshold.misses(0.9)
+    assert at_threshold.low < 0.9 < at_threshold.high
 
 
 def test_nothing_tried_decides_nothing() -> None:
-    nothing = Share(0, 0)
+    assert compute_wilson_interval(0, 0) == Interval(0.0, 1.0)
 
-    assert not nothing.clears(0.5)
-    assert not nothing.misses(0.5)
-    assert nothing.value == 0.0
+
+def test_many_shares_at_once_have_the_bounds_that_each_has_alone() -> None:
+    passed, tried = np.array([[0, 7], [20, 3]]), np.array([[0], [20]])
+
+    low, high = compute_wilson_bounds(np.minimum(passed, tried), tried)
+
+    for row, column in np.ndindex(2, 2):
+        count = int(tried[row, 0])
+        alone = compute_wilson_interval(min(int(passed[row, column]), count), count)
+        assert (float(low[row, column]), float(high[row, column])) == (alone.low, alone.high)

@@ -8,8 +8,8 @@ import pytest
 
 from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Verdict
 from grader.feedback.plots import HeatMap, OutputPlane, WeightBars, make_pictures
-from grader.feedback.receipt import EarlierAnswer
-from grader.feedback.report import Report, compose_report, hash_answer
+from grader.feedback.receipt import compose_receipt, hash_answer
+from grader.feedback.report import Report, build_report
 from grader.feedback.sentences import describe_outcome, explain
 from tests.support.rubrics import judge_of, judged, rubric_of, shipped, submit
 
@@ -65,10 +65,8 @@ def report_of(question: str, sent: dict[str, Any], **more: Any) -> Report:
     submission = submit(question, sent, **more)
     (judgement,) = judge.judge([submission])
     rubric = rubric_of(question)
-    earlier = EarlierAnswer(rubric.earlier.version, more.get("uses")) if rubric.earlier else None
-    return compose_report(
-        judge, submission, judgement, sent=sent, rubric_version=rubric.version, earlier=earlier
-    )
+    receipt = compose_receipt(judge, submission, judgement, versions=rubric.versions)
+    return build_report(rubric.question, judgement, receipt, used=submission.used)
 
 
 def test_a_report_has_the_promised_keys() -> None:

@@ -44,9 +44,9 @@ def test_what_took_long_is_kept_for_a_minute() -> None:
     quick = caches.CachedValue("value", NOW, state=1, seconds=0.1)
     soon, later = NOW + timedelta(seconds=59), NOW + timedelta(seconds=61)
 
-    assert slow.is_good(at=soon, state=2, patience=None)
-    assert not slow.is_good(at=later, state=2, patience=None)
-    assert not quick.is_good(at=soon, state=2, patience=None)
+    assert slow.is_fresh(at=soon, state=2, patience=None)
+    assert not slow.is_fresh(at=later, state=2, patience=None)
+    assert not quick.is_fresh(at=soon, state=2, patience=None)
 
 
 def test_while_somebody_makes_it_the_one_before_is_given() -> None:
@@ -69,7 +69,7 @@ def test_while_somebody_makes_it_the_one_before_is_given() -> None:
 
 
 def test_the_oldest_goes_where_there_is_no_room() -> None:
-    keeper = StatisticsCache(most=1)
+    keeper = StatisticsCache(max_values=1)
     for name in ("x", "y"):
         keeper.get(name, lambda: 1, at=NOW, state=1)
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from grader.engine.random.streams import DEVELOPMENT_KEYS
-from grader.feedback.receipt import EarlierAnswer, compose_receipt, list_verdicts
+from grader.feedback.receipt import compose_receipt, list_verdicts
 from grader.grading.receipts.bundle import Bundle, EarlierQuestion, compose_bundle
-from grader.grading.signing import SigningKey, sign_receipt, to_attempt_receipt
+from grader.grading.signing import SigningKey, sign_receipt
 from tests.support.rubrics import judge_of, rubric_of, submit
 
 KEY = SigningKey.from_bytes(bytes(range(32)))
@@ -34,21 +34,18 @@ def bundle_of(
     judge, rubric = judge_of(question), rubric_of(question)
     submission = submit(question, sent, uses=uses)
     (judgement,) = judge.judge([submission])
-    earlier, part = None, None
+    part = None
     if rubric.earlier is not None and submission.used is not None:
-        earlier = EarlierAnswer(rubric.earlier.version, uses)
         part = EarlierQuestion(
             question=rubric.earlier.id, answer=uses, is_own=submission.used.is_own
         )
     receipt = compose_receipt(
-        judge, submission, judgement, sent=sent, rubric_version=rubric.version, earlier=earlier
-    )
-    stored = to_attempt_receipt(
-        receipt, attempt="att_1", course="run-2026", received_at=RECEIVED_AT
-    )
+        judge, submission, judgement, versions=rubric.versions,
+        attempt="att_1", course="run-2026", received_at=RECEIVED_AT,
+    )  # fmt: skip
     return compose_bundle(
         rubric=rubric,
-        receipt=sign_receipt(stored, KEY),
+        receipt=sign_receipt(receipt, KEY),
         public_key=KEY.public,
         answer=sent,
         variant=submission.variant,

@@ -9,8 +9,7 @@ from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge, Judgement
 from grader.engine.random.noise import NoiseBank
 from grader.engine.random.streams import DEVELOPMENT_KEYS
-from grader.engine.random.variants import Variant, stack_variants
-from grader.reading.answer import read_answer
+from grader.engine.random.variants import Variant
 from grader.rubric.catalog import Catalog, Rubric, get_shipped_folder, load_catalog
 
 BANK = NoiseBank()
@@ -38,14 +37,7 @@ def submit(
 ) -> Submission:
     """Read an answer for a student's variant, as the command line does."""
     judge = judge_of(question)
-    variant = judge.variant(student)
-    drawn = stack_variants([variant])
-    answer = read_answer(sent, judge.question.fields, drawn)
-    earlier = None
-    if uses is not None:
-        assert judge.question.uses is not None
-        earlier = read_answer(uses, judge.question.uses.question.fields, drawn)
-    return Submission(variant, answer, judge.used(variant, earlier))
+    return judge.prepare(judge.variant(student), sent, earlier=uses, strict=True)
 
 
 def judged(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -30,16 +29,12 @@ from grader.drawing.svg import draw_svg
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge, Judgement
 from grader.engine.random.streams import DEVELOPMENT_KEYS
-from grader.engine.random.variants import stack_variants
-from grader.errors import AnswerRefused, OperatorError
+from grader.errors import AnswerRefused, EarlierAnswerRefused, OperatorError
 from grader.feedback.plots import make_pictures
-from grader.feedback.receipt import EarlierAnswer, Receipt, list_verdicts
-from grader.feedback.report import Report, compose_report
+from grader.feedback.receipt import Receipt, compose_receipt, list_verdicts
+from grader.feedback.report import Report, build_report
 from grader.feedback.sentences import describe_outcome
-from grader.formula.eval.evaluate import Environment
 from grader.grading.receipts.bundle import EarlierQuestion, compose_bundle, write_bundle
-from grader.reading.answer import Answer, read_answer
-from grader.reading.fields import Field
 from grader.rubric.catalog import Rubric
 
 EXAMPLES = """\
@@ -98,18 +93,12 @@ def grade(
     judge = Judge(rubric.question, DEVELOPMENT_KEYS)
     sent = _decode_answer(answer, inline)
     earlier = load_answer(uses, is_earlier=True) if uses is not None else None
-    submission = _read_submission(rubric, judge, student, sent, earlier)
+    submission = _prepare(judge, student, sent, earlier)
     (judgement,) = judge.judge([submission])
-    report = compose_report(
-        judge,
-        submission,
-        judgement,
-        sent=sent.data,
-        rubric_version=rubric.version,
-        earlier=_earlier(rubric, earlier),
-    )
+    receipt = compose_receipt(judge, submission, judgement, versions=rubric.versions)
+    report = build_report(rubric.question, judgement, receipt, used=submission.used)
     if bundle is not None:
-        _write(bundle, _make_bundle(rubric, submission, judgement, report.receipt, sent, earlier))
+        _write(bundle, _make_bundle(rubric, submission, judgement, receipt))
     pictures = make_pictures(judge, submission, revealing=judgement.is_solved)
     withheld = len(rubric.question.plots) - len(pictures)
     if plot is not None:
@@ -154,33 +143,25 @@ def _decode_answer(answer: Path | None, inline: str | None) -> DecodedAnswer:
     return decode_answer(raw, source="the text after --answer")
 
 
-def _earlier(rubric: Rubric, sent: DecodedAnswer | None) -> EarlierAnswer | None:
-    if rubric.earlier is None:
-        return None
-    return EarlierAnswer(rubric.earlier.version, sent.data if sent is not None else None)
-
-
 def _make_bundle(
     rubric: Rubric,
     submission: Submission,
     judgement: Judgement,
     receipt: Receipt,
-    sent: DecodedAnswer,
-    earlier: DecodedAnswer | None,
 ) -> str:
-    """The bundle of this grade; offline the keys are public, so that nothing is kept back."""
+    """The bundle of this grade; offline the keys are public, so nothing is withheld."""
     uses = None
     if rubric.earlier is not None and submission.used is not None:
         uses = EarlierQuestion(
             question=rubric.earlier.id,
-            answer=earlier.data if earlier is not None else None,
+            answer=submission.earlier,
             is_own=submission.used.is_own,
         )
     bundle = compose_bundle(
         rubric=rubric,
         receipt=receipt,
         public_key=None,
-        answer=sent.data,
+        answer=submission.sent,
         variant=submission.variant,
         verdicts=list_verdicts(judgement.verdicts),
         uses=uses,
@@ -189,18 +170,17 @@ def _make_bundle(
     return write_bundle(bundle).decode()
 
 
-def _read_submission(
-    rubric: Rubric, judge: Judge, student: str, sent: DecodedAnswer, before: DecodedAnswer | None
+def _prepare(
+    judge: Judge, student: str, sent: DecodedAnswer, earlier: DecodedAnswer | None
 ) -> Submission:
-    variant = judge.variant(student)
-    drawn = stack_variants([variant])
-    read = _read_fields(sent, rubric.question.fields, drawn)
-    if rubric.question.uses is None:
-        return Submission(variant, read)
-    earlier = None
-    if before is not None:
-        earlier = _read_fields(before, rubric.question.uses.question.fields, drawn)
-    return Submission(variant, read, judge.used(variant, earlier))
+    """Read both answers; raises `UnreadableAnswer` for the one that cannot be read."""
+    before = earlier.data if earlier is not None else None
+    try:
+        return judge.prepare(judge.variant(student), sent.data, earlier=before, strict=True)
+    except AnswerRefused as refused:
+        is_earlier = earlier is not None and isinstance(refused, EarlierAnswerRefused)
+        unreadable = earlier if earlier is not None and is_earlier else sent
+        raise UnreadableAnswer(refused.errors, sent=unreadable) from None
 
 
 def _write(path: Path, text: str) -> None:
@@ -256,11 +236,3 @@ def _describe_used(rubric: Rubric, uses: str, *, has_earlier: bool) -> str:
             "because yours does not earn the points there that this part builds on."
         )
     return f"Tried with a reference answer to {earlier}; --uses FILE gives your own."
-
-
-def _read_fields(sent: DecodedAnswer, fields: Sequence[Field], variant: Environment) -> Answer:
-    """Read what was sent for a question's fields; raises `UnreadableAnswer`."""
-    try:
-        return read_answer(sent.data, fields, variant)
-    except AnswerRefused as refused:
-        raise UnreadableAnswer(refused.errors, sent=sent) from None

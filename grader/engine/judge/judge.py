@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from typing import Any
 
 from grader.domain.verdicts import Outcome, Reason, Score, Verdict, combine
 from grader.engine.judge.cases import (
@@ -17,20 +18,21 @@ from grader.engine.judge.cases import (
     stack_cases,
 )
 from grader.engine.judge.direct import apply_needs, judge_directly
-from grader.engine.judge.measured import judge_measured
+from grader.engine.judge.measured import Measurements, measure
 from grader.engine.judge.misconceptions import RecognisedMisconception, find_misconceptions
 from grader.engine.judge.predicted import judge_predicted
 from grader.engine.question import MeasuredCriterion, PredictedCriterion, Question
 from grader.engine.random.noise import NoiseBank
 from grader.engine.random.streams import KeySource
-from grader.engine.random.variants import Variant, draw_variant, stack_variants
+from grader.engine.random.variants import Variant, draw_variant
 from grader.engine.sample.context import SamplingContext
 from grader.engine.sample.observe import add_fixed_values, build_environment
+from grader.errors import AnswerRefused, EarlierAnswerRefused
 from grader.formula.eval.evaluate import Environment, evaluate_finite
-from grader.reading.answer import Answer
+from grader.reading.answer import Answer, read_answer
 from grader.reading.formulas import LARGE_VALUES
 
-# So many answers share one product with the noise.
+# Maximum cases that share one product with the noise.
 _BATCH_SIZE = 128
 
 ONE = Decimal(1)
@@ -38,15 +40,14 @@ ONE = Decimal(1)
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How a submission came out."""
+    """How a submission came out, and what the verdicts add up to."""
 
     verdicts: tuple[Verdict, ...]
     misconceptions: tuple[RecognisedMisconception, ...] = ()
+    score: Score = field(init=False)
 
-    @property
-    def score(self) -> Score:
-        """What the verdicts add up to."""
-        return combine(self.verdicts)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "score", combine(self.verdicts))
 
     @property
     def is_solved(self) -> bool:
@@ -68,47 +69,68 @@ class Judge:
     question: Question
     keys: KeySource
     bank: NoiseBank = field(default_factory=NoiseBank)
-    ground: SamplingContext = field(init=False)
+    context: SamplingContext = field(init=False)
     _fresh: tuple[Variant, ...] | None = None
     _earlier: Judge | None = None
 
     def __post_init__(self) -> None:
         question = self.question
-        self.ground = SamplingContext(self.keys.of(question.id, question.revision), self.bank)
+        self.context = SamplingContext(self.keys.of(question.id, question.revision), self.bank)
 
     def variant(self, name: str) -> Variant:
         """The variant of this name; parts that build on each other share it."""
-        question = self.question
-        source = question.uses.question if question.uses else question
+        source = self.question.source
         key = self.keys.of(source.id, source.revision)
-        return draw_variant(question.draws, key=key, variant=name)
+        return draw_variant(self.question.draws, key=key, variant=name)
 
-    def fresh_variants(self) -> tuple[Variant, ...]:
-        """The variants that formulas are tried on beside the student's own."""
-        if self._fresh is None:
-            count = self.question.fresh_variants if self.question.draws else 0
-            # A student's name never has a slash, so that no student gets one of these.
-            self._fresh = tuple(self.variant(f"fresh/{number}") for number in range(count))
-        return self._fresh
+    def prepare(
+        self, variant: Variant, sent: Any, *, earlier: Any | None = None, strict: bool = False
+    ) -> Submission:
+        """Read an answer for a variant, with the earlier answer that its question builds on.
 
-    def used(self, variant: Variant, earlier: Answer | None) -> UsedAnswer | None:
-        """What a part builds on: the student's earlier answer if it earned it, else the reference.
+        Parameters
+        ----------
+        sent
+            The answer as it was sent, decoded.
+        earlier
+            What the student sent to the earlier question; None for the reference.
+        strict
+            Whether an earlier answer that cannot be read is an error. Otherwise the reference is
+            used: the earlier question may ask for something else since.
 
-        None where the part builds on nothing.
+        Raises
+        ------
+        AnswerRefused
+            With every place that cannot be read.
+        EarlierAnswerRefused
+            With `strict`, where that is in the earlier answer.
         """
+        answer = read_answer(sent, self.question.fields, variant.environment)
         uses = self.question.uses
         if uses is None:
-            return None
+            return Submission(variant, answer, sent=sent)
+        read = None
+        if earlier is not None:
+            try:
+                read = read_answer(earlier, uses.question.fields, variant.environment)
+            except AnswerRefused as refused:
+                if strict:
+                    raise EarlierAnswerRefused(refused.errors) from None
+        used = self._choose_used(variant, read)
+        return Submission(variant, answer, used, sent, earlier)
+
+    def _choose_used(self, variant: Variant, earlier: Answer | None) -> UsedAnswer:
+        """The student's own earlier answer where it earned its use, else the reference."""
+        uses = self.question.uses
+        assert uses is not None, "the caller looked"
         if earlier is not None:
             self._earlier = self._earlier or Judge(uses.question, self.keys, self.bank)
             (judgement,) = self._earlier.judge([Submission(variant, earlier)], recognising=False)
             if judgement.verdict(uses.criterion).credit == ONE:
-                return UsedAnswer(
-                    compute_used_arrays(earlier, variant, uses.reference), is_own=True
-                )
-        drawn = stack_variants([variant])
+                return UsedAnswer(compute_used_arrays(earlier, variant, uses.reference), True)
         reference = {
-            name: evaluate_finite(node, drawn)[0, 0] for name, node in uses.reference.items()
+            name: evaluate_finite(node, variant.environment)[0, 0]
+            for name, node in uses.reference.items()
         }
         return UsedAnswer(reference, is_own=False)
 
@@ -116,103 +138,120 @@ class Judge:
         self, submissions: Sequence[Submission], *, recognising: bool = True
     ) -> list[Judgement]:
         """Judge submissions, all at once; the verdicts are those that each would get alone."""
-        measured = self._judge_measured(submissions)
-        predicted = self._judge_predicted(submissions)
+        known = self._judge_measured(submissions)
+        self._judge_predicted(submissions, known)
         judgements = []
-        for number, submission in enumerate(submissions):
-            known = {**measured[number], **predicted[number]}
-            verdicts = tuple(
-                known[each.id]
-                if isinstance(each, MeasuredCriterion | PredictedCriterion)
-                else judge_directly(each, submission.answer)
-                for each in self.question.criteria
+        for submission, sampled in zip(submissions, known, strict=True):
+            verdicts = apply_needs(
+                self.question,
+                tuple(
+                    sampled[each.id]
+                    if isinstance(each, MeasuredCriterion | PredictedCriterion)
+                    else judge_directly(each, submission.answer)
+                    for each in self.question.criteria
+                ),
             )
-            judgements.append(Judgement(apply_needs(self.question, verdicts)))
-        if recognising:
-            return [
-                self._with_misconceptions(submission, judgement)
-                for submission, judgement in zip(submissions, judgements, strict=True)
-            ]
+            found = self._find_misconceptions(submission, verdicts) if recognising else ()
+            judgements.append(Judgement(verdicts, found))
         return judgements
 
     def environment(self, submission: Submission) -> Environment:
         """A single submission on its variant, with constants declared large at their least."""
-        return build_environment(
-            [submission.variant], compute_arrays(submission, submission.variant, LARGE_VALUES[0])
-        )
+        variants = [submission.variant]
+        (arrays,) = compute_arrays(submission, variants, LARGE_VALUES[0])
+        return build_environment(variants, arrays)
 
-    def _with_misconceptions(self, submission: Submission, judgement: Judgement) -> Judgement:
-        if not self.question.misconceptions:
-            return judgement
+    def _find_misconceptions(
+        self, submission: Submission, verdicts: Sequence[Verdict]
+    ) -> tuple[RecognisedMisconception, ...]:
         missed = {
             verdict.criterion
-            for verdict in judgement.verdicts
+            for verdict in verdicts
             if verdict.outcome in (Outcome.NOT_MET, Outcome.PARTLY_MET)
             and verdict.reason not in (Reason.NOT_GENERAL, Reason.NOT_FOR_EVERY_SIZE)
         }
-        if not missed:
-            return judgement
+        if not missed or not self.question.misconceptions:
+            return ()
         environment = self.environment(submission)
-        return replace(
-            judgement,
-            misconceptions=find_misconceptions(self.question, environment, self.ground, missed),
-        )
+        return find_misconceptions(self.question, environment, self.context, missed)
 
     def _judge_measured(self, submissions: Sequence[Submission]) -> list[dict[str, Verdict]]:
+        """By submission and criterion the verdict of the case that came out worst."""
         criteria = [each for each in self.question.criteria if isinstance(each, MeasuredCriterion)]
         if not criteria:
             return [{} for _ in submissions]
-        rows = list_cases(self.question, submissions, self.fresh_variants())
-        results: list[dict[str, Verdict]] = [{} for _ in submissions]
-        for chunk in self._chunks(rows):
+        worst: list[dict[str, _WorstCase]] = [{} for _ in submissions]
+        for batch in _split(list_cases(self.question, submissions, self._fresh_variants())):
             environment = add_fixed_values(
                 self.question,
-                stack_cases(chunk),
+                stack_cases(batch),
                 [each.measure for each in criteria],
-                [row.variant for row in chunk],
+                [each.variant for each in batch],
             )
-            lines = judge_measured(self.question, criteria, environment, self.ground)
-            for row, line in zip(chunk, lines, strict=True):
-                for number in row.submissions:
-                    _keep_worst(results[number], _select_counted(row, line), row.reason)
-        return results
+            measured = measure(self.question, criteria, environment, self.context)
+            credits = measured.compute_credits()
+            for row, case in enumerate(batch):
+                for column, criterion in enumerate(criteria):
+                    if case.criteria is not None and criterion.id not in case.criteria:
+                        continue
+                    credit = credits[row, column]
+                    for number in case.submissions:
+                        before = worst[number].get(criterion.id)
+                        if before is None:
+                            found = _WorstCase(credit, measured, row, column)
+                        elif credit < before.credit:
+                            found = _WorstCase(credit, measured, row, column, case.reason, True)
+                        else:
+                            continue
+                        worst[number][criterion.id] = found
+        return [{name: each.make_verdict() for name, each in line.items()} for line in worst]
 
-    def _chunks(self, rows: Sequence[JudgeCase]) -> list[Sequence[JudgeCase]]:
-        """Rows in portions whose products with the noise fit into memory together."""
-        return [rows[start : start + _BATCH_SIZE] for start in range(0, len(rows), _BATCH_SIZE)]
+    def _fresh_variants(self) -> tuple[Variant, ...]:
+        """The variants that formulas are tried on beside the student's own."""
+        if self._fresh is None:
+            count = self.question.fresh_variants if self.question.draws else 0
+            # A student's name never has a slash, so that no student gets one of these.
+            self._fresh = tuple(self.variant(f"fresh/{number}") for number in range(count))
+        return self._fresh
 
-    def _judge_predicted(self, submissions: Sequence[Submission]) -> list[dict[str, Verdict]]:
-        results: list[dict[str, Verdict]] = [{} for _ in submissions]
+    def _judge_predicted(
+        self, submissions: Sequence[Submission], known: list[dict[str, Verdict]]
+    ) -> None:
+        """Add the verdicts on predicted numbers."""
         criteria = [each for each in self.question.criteria if isinstance(each, PredictedCriterion)]
         if not criteria:
-            return results
-        rows = [
-            JudgeCase((number,), each.variant, compute_arrays(each, each.variant, LARGE_VALUES[0]))
-            for number, each in enumerate(submissions)
-        ]
-        for chunk in self._chunks(rows):
-            environment = stack_cases(chunk)
-            lines = judge_predicted(self.question, criteria, environment, self.ground)
-            for row, line in zip(chunk, lines, strict=True):
-                results[row.submissions[0]] = {verdict.criterion: verdict for verdict in line}
-        return results
+            return
+        cases = []
+        for number, each in enumerate(submissions):
+            (arrays,) = compute_arrays(each, [each.variant], LARGE_VALUES[0])
+            cases.append(JudgeCase((number,), each.variant, arrays))
+        for batch in _split(cases):
+            lines = judge_predicted(self.question, criteria, stack_cases(batch), self.context)
+            for case, line in zip(batch, lines, strict=True):
+                known[case.submissions[0]] |= {verdict.criterion: verdict for verdict in line}
 
 
-def _select_counted(row: JudgeCase, line: list[Verdict]) -> list[Verdict]:
-    if row.criteria is None:
-        return line
-    return [verdict for verdict in line if verdict.criterion in row.criteria]
+def _split(cases: Sequence[JudgeCase]) -> Iterator[Sequence[JudgeCase]]:
+    """Batches whose products with the noise fit into memory together."""
+    for start in range(0, len(cases), _BATCH_SIZE):
+        yield cases[start : start + _BATCH_SIZE]
 
 
-def _keep_worst(known: dict[str, Verdict], line: list[Verdict], reason: Reason | None) -> None:
-    """Keep the worse of two verdicts; `reason` says what it means that a later row is worse."""
-    for verdict in line:
-        before = known.get(verdict.criterion)
-        if before is None:
-            known[verdict.criterion] = verdict
-        elif verdict.credit < before.credit:
-            known[verdict.criterion] = replace(
-                verdict,
-                outcome=Outcome.PARTLY_MET if verdict.credit else Outcome.NOT_MET,
-                reason=reason or verdict.reason,
-            )
+@dataclass(frozen=True, slots=True)
+class _WorstCase:
+    """The case of a submission that came out worst by one criterion."""
+
+    credit: float
+    measured: Measurements
+    row: int
+    column: int
+    reason: Reason | None = None
+    is_later: bool = False
+    """Whether the submission's first case came out better."""
+
+    def make_verdict(self) -> Verdict:
+        verdict = self.measured.make_verdict(self.row, self.column)
+        if not self.is_later:
+            return verdict
+        outcome = Outcome.PARTLY_MET if verdict.credit else Outcome.NOT_MET
+        return replace(verdict, outcome=outcome, reason=self.reason or verdict.reason)

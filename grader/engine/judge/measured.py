@@ -1,9 +1,9 @@
-"""What answers do → verdicts, for many answers at once."""
+"""Criteria measured on key sets: tallies, credits and verdicts for many answers at once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Verdict
-from grader.engine.confidence import Share
-from grader.engine.question import Level, MeasuredCriterion, Question
+from grader.engine.confidence import compute_wilson_bounds
+from grader.engine.question import Criterion, Level, MeasuredCriterion, Question
 from grader.engine.sample.context import (
     SLACK,
     SamplingContext,
@@ -25,189 +25,74 @@ from grader.engine.sample.plans import list_saturating_fields
 from grader.engine.sample.rescale import OVERFLOW_EXPONENT, SATURATED_EXPONENT, scale_down_answers
 from grader.formula.eval.evaluate import Environment
 
-ONE, ZERO = Decimal(1), Decimal(0)
-
-
-def judge_measured(
-    question: Question,
-    criteria: Sequence[MeasuredCriterion],
-    environment: Environment,
-    ground: SamplingContext,
-) -> list[list[Verdict]]:
-    """Judge what answers do; for every answer one verdict for each criterion.
-
-    What is too large to be computed with is judged at a smaller size.
-    """
-    answers = count_answers(environment)
-    environment, shrunk = scale_down_answers(
-        environment, list_saturating_fields(question), SATURATED_EXPONENT
-    )
-    verdicts = _judge(question, criteria, environment, ground, answers)
-    for row in np.flatnonzero(shrunk).tolist():
-        verdicts[row] = [_as_shrunk(verdict) for verdict in verdicts[row]]
-    unfinished = [
-        row for row, line in enumerate(verdicts) if any(_is_not_finite(each) for each in line)
-    ]
-    if unfinished:
-        rows = np.array(unfinished)
-        names = [field.name for field in question.fields]
-        smaller, _ = scale_down_answers(select_rows(environment, rows), names, OVERFLOW_EXPONENT)
-        again = _judge(question, criteria, smaller, ground, len(rows))
-        for row, line in zip(unfinished, again, strict=True):
-            verdicts[row] = [_as_shrunk(verdict) for verdict in line]
-    return verdicts
-
-
-def _is_not_finite(verdict: Verdict) -> bool:
-    return verdict.reason is Reason.NOT_FINITE
-
-
-def _as_shrunk(verdict: Verdict) -> Verdict:
-    return replace(verdict, evidence=replace(verdict.evidence, is_shrunk=True))
-
-
-def _judge(
-    question: Question,
-    criteria: Sequence[MeasuredCriterion],
-    environment: Environment,
-    ground: SamplingContext,
-    answers: int,
-) -> list[list[Verdict]]:
-    counts = question.key_sets.counts if question.key_sets else (1,)
-    nodes = [each.measure for each in criteria]
-    tallies = {each.id: _Tally.empty(answers, len(each.levels)) for each in criteria}
-    waiting = np.arange(answers)
-    first = 0
-    for last in counts:
-        rows = environment if len(waiting) == answers else select_rows(environment, waiting)
-        source = ground.source(first, last) if question.key_sets else None
-        if source is not None and len(waiting) > 1:
-            rows = add_noise_products(question, rows, nodes, source)
-        for part in split_into_batches(question, answers=len(waiting), key_sets=last - first):
-            few = rows if len(waiting) == 1 else select_rows(rows, part)
-            seen = observe(question, few, nodes, source)
-            for criterion, measured in zip(criteria, seen.values, strict=True):
-                _count_key_sets(
-                    tallies[criterion.id], criterion, measured, seen.kept, waiting[part]
-                )
-        waiting = np.array(
-            [row for row in waiting if _is_open(criteria, tallies, int(row))], dtype=np.intp
-        )
-        if not len(waiting):
-            break
-        first = last
-    return [
-        [_verdict(each, tallies[each.id], row, undecided=row in waiting) for each in criteria]
-        for row in range(answers)
-    ]
-
-
-def _verdict(criterion: MeasuredCriterion, tally: _Tally, row: int, *, undecided: bool) -> Verdict:
-    if not tally.finite[row] or not tally.tried[row]:
-        return Verdict(criterion.id, Outcome.UNGRADABLE, Reason.NOT_FINITE, ZERO, criterion.points)
-    earned = next(
-        (
-            column
-            for column, level in enumerate(criterion.levels)
-            if _is_cleared(level, _compute_share(tally, row, column))
-        ),
-        None,
-    )
-    credit = ZERO if earned is None else criterion.levels[earned].credit
-    # The evidence speaks of the best level: that is what the student wants to reach.
-    evidence = _evidence(criterion.levels[0], tally, row)
-    outcome, reason = _outcome(credit, evidence)
-    if undecided and _find_open_level(criterion, tally, row) is not None:
-        reason = Reason.UNDECIDED
-    return Verdict(criterion.id, outcome, reason, credit, criterion.points, evidence)
-
-
-def _outcome(credit: Decimal, evidence: Evidence) -> tuple[Outcome, Reason]:
-    if credit == ONE:
-        return Outcome.MET, Reason.HOLDS
-    if credit > ZERO:
-        return Outcome.PARTLY_MET, Reason.LOWER_LEVEL
-    if evidence.share is not None and evidence.share >= 0.5:
-        return Outcome.NOT_MET, Reason.TOO_FEW_KEY_SETS
-    return Outcome.NOT_MET, Reason.OUTSIDE_TOLERANCE
-
-
-def _evidence(level: Level, tally: _Tally, row: int) -> Evidence:
-    measured = to_nine_digits(float(tally.median[row]))
-    is_floor = level.at_least is not None
-    if level.share is None:
-        return Evidence(measured, level.bound, is_floor)
-    share = _compute_share(tally, row, 0)
-    low, high = share.interval.low, share.interval.high
-    return Evidence(
-        measured,
-        level.bound,
-        is_floor,
-        share=to_nine_digits(share.value),
-        share_needed=level.share,
-        interval=Interval(to_nine_digits(low), to_nine_digits(high)),
-        key_sets=share.tried,
-        drawn=int(tally.drawn[row]),
-    )
-
-
 Array = NDArray[Any]
+Flags = NDArray[np.bool_]
+
+_ONE, _ZERO = Decimal(1), Decimal(0)
 
 
-@dataclass(slots=True)
-class _Tally:
-    """For one criterion and every answer: how many key sets kept each level's bound."""
+class Tally:
+    """For one criterion and every answer: on how many key sets each level's bound was kept."""
 
-    passed: NDArray[np.intp]
-    tried: NDArray[np.intp]
-    drawn: NDArray[np.intp]
-    median: Array
-    finite: NDArray[np.bool_]
+    __slots__ = ("criterion", "drawn", "finite", "median", "passed", "tried")
 
-    @classmethod
-    def empty(cls, answers: int, levels: int) -> _Tally:
-        """Nothing counted yet."""
-        return cls(
-            np.zeros((answers, levels), dtype=np.intp),
-            np.zeros(answers, dtype=np.intp),
-            np.zeros(answers, dtype=np.intp),
-            np.zeros(answers),
-            np.ones(answers, dtype=bool),
-        )
+    def __init__(self, criterion: MeasuredCriterion, answers: int) -> None:
+        self.criterion = criterion
+        self.passed = np.zeros((answers, len(criterion.levels)), dtype=np.intp)
+        self.tried = np.zeros(answers, dtype=np.intp)
+        self.drawn = np.zeros(answers, dtype=np.intp)
+        self.median = np.zeros(answers)
+        self.finite = np.ones(answers, dtype=bool)
+
+    def add(self, measured: Array, kept: Array | None, rows: NDArray[np.intp]) -> None:
+        """Count what was measured on further key sets.
+
+        Parameters
+        ----------
+        measured : (len(rows) or 1, key sets or 1) array
+        kept : (len(rows), key sets) array, or None where all key sets count
+        rows
+            The answers that were measured.
+        """
+        if len(measured) != len(rows):
+            measured = np.broadcast_to(measured, (len(rows), measured.shape[1]))
+        counted = None if kept is None or measured.shape[1] == 1 else kept
+        if not self.drawn[rows[0]]:
+            self.median[rows] = _compute_median(measured, counted)
+        for column, level in enumerate(self.criterion.levels):
+            self.passed[rows, column] += count_within(level, measured, counted)
+        self.drawn[rows] += measured.shape[1]
+        self.tried[rows] += measured.shape[1] if counted is None else counted.sum(axis=1)
+        self.finite[rows] &= np.isfinite(measured).all(axis=1)
+
+    def decide(self) -> tuple[Flags, Flags]:
+        """Which levels are cleared and which are still undecided, each of shape (answers, levels).
+
+        A level without a share must hold on every key set, which leaves nothing undecided.
+        """
+        tried = self.tried[:, None]
+        levels = self.criterion.levels
+        shares = np.array([np.nan if each.share is None else each.share for each in levels])
+        low, high = compute_wilson_bounds(self.passed, tried)
+        is_sure = np.isnan(shares)
+        cleared = np.where(is_sure, (self.passed == tried) & (tried > 0), low >= shares)
+        return cleared, ~is_sure & ~cleared & (high >= shares)
 
 
-def _count_key_sets(
-    tally: _Tally,
-    criterion: MeasuredCriterion,
-    measured: Array,
-    kept: Array | None,
-    rows: NDArray[np.intp],
-) -> None:
-    """Add what was measured on further key sets to a criterion's tally."""
-    if len(measured) != len(rows):
-        measured = np.broadcast_to(measured, (len(rows), measured.shape[1]))
-    counted = None if kept is None or measured.shape[1] == 1 else kept
-    is_first = not tally.drawn[rows[0]]
-    if is_first:
-        tally.median[rows] = _median(measured, counted)
-    for column, level in enumerate(criterion.levels):
-        holds = _holds(level, measured)
-        if counted is not None:
-            holds = holds & counted
-        tally.passed[rows, column] += holds.sum(axis=1)
-    tally.drawn[rows] += measured.shape[1]
-    tally.tried[rows] += measured.shape[1] if counted is None else counted.sum(axis=1)
-    tally.finite[rows] &= np.isfinite(measured).all(axis=1)
+def count_within(level: Level, measured: Array, counted: Array | None) -> NDArray[np.intp]:
+    """For every answer the number of key sets on which a level's bound is kept.
 
-
-def _holds(level: Level, measured: Array) -> Array:
+    Bounds are kept with a little slack, and what is not finite is kept by no level.
+    """
     slack = SLACK * abs(level.bound)
     if level.within is not None:
-        return np.asarray(measured <= level.bound + slack)
-    return np.asarray(measured >= level.bound - slack)
+        holds = measured <= level.bound + slack
+    else:
+        holds = measured >= level.bound - slack
+    return np.asarray((holds if counted is None else holds & counted).sum(axis=1))
 
 
-def _median(measured: Array, kept: Array | None) -> Array:
+def _compute_median(measured: Array, kept: Array | None) -> Array:
     """The lower median over the key sets that count."""
     if kept is not None:
         measured = np.where(kept, measured, np.inf)
@@ -218,35 +103,152 @@ def _median(measured: Array, kept: Array | None) -> Array:
     return np.asarray(np.partition(measured, middle_of_all, axis=1)[:, middle_of_all])
 
 
-def _compute_share(tally: _Tally, row: int, column: int) -> Share:
-    """The share of key sets on which an answer kept one level's bound."""
-    return Share(int(tally.passed[row, column]), int(tally.tried[row]))
+@dataclass(frozen=True, slots=True)
+class Measurements:
+    """What answers did by some criteria: the credit of each, and the verdict of any.
+
+    `decisions` tells for each tally which levels are cleared and which are undecided. `is_open`
+    marks answers that more key sets could still change, `is_scaled` those that were judged at a
+    smaller size because they are too large to compute with.
+    """
+
+    tallies: tuple[Tally, ...]
+    decisions: tuple[tuple[Flags, Flags], ...]
+    is_open: Flags
+    is_scaled: Flags
+
+    def compute_credits(self) -> Array:
+        """The credit of every answer by every criterion, of shape (answers, criteria)."""
+        columns = []
+        for tally, (cleared, _) in zip(self.tallies, self.decisions, strict=True):
+            credits = np.array([float(each.credit) for each in tally.criterion.levels])
+            is_judged = tally.finite & (tally.tried > 0) & cleared.any(axis=1)
+            columns.append(np.where(is_judged, credits[cleared.argmax(axis=1)], 0.0))
+        return np.stack(columns, axis=1)
+
+    def make_verdict(self, row: int, column: int) -> Verdict:
+        """The verdict on one answer by one criterion."""
+        tally = self.tallies[column]
+        criterion, is_scaled = tally.criterion, bool(self.is_scaled[row])
+        if not tally.finite[row] or not tally.tried[row]:
+            return make_ungradable(criterion, is_scaled=is_scaled)
+        cleared, undecided = (flags[row] for flags in self.decisions[column])
+        credit = criterion.levels[int(cleared.argmax())].credit if cleared.any() else _ZERO
+        # The evidence speaks of the best level: that is what the student wants to reach.
+        evidence = _make_evidence(tally, row, is_scaled=is_scaled)
+        outcome, reason = _choose_outcome(credit, evidence)
+        if self.is_open[row] and undecided[(cleared | undecided).argmax()]:
+            reason = Reason.UNDECIDED
+        return Verdict(criterion.id, outcome, reason, credit, criterion.points, evidence)
 
 
-def _is_cleared(level: Level, share: Share) -> bool:
-    """Whether a level is reached: on every key set, or on as many as it asks for."""
+def make_ungradable(criterion: Criterion, *, is_scaled: bool = False) -> Verdict:
+    """The verdict where an answer gives no finite numbers."""
+    evidence = Evidence(is_shrunk=is_scaled)
+    return Verdict(
+        criterion.id, Outcome.UNGRADABLE, Reason.NOT_FINITE, _ZERO, criterion.points, evidence
+    )
+
+
+def _choose_outcome(credit: Decimal, evidence: Evidence) -> tuple[Outcome, Reason]:
+    if credit == _ONE:
+        return Outcome.MET, Reason.HOLDS
+    if credit > _ZERO:
+        return Outcome.PARTLY_MET, Reason.LOWER_LEVEL
+    if evidence.share is not None and evidence.share >= 0.5:
+        return Outcome.NOT_MET, Reason.TOO_FEW_KEY_SETS
+    return Outcome.NOT_MET, Reason.OUTSIDE_TOLERANCE
+
+
+def _make_evidence(tally: Tally, row: int, *, is_scaled: bool) -> Evidence:
+    level = tally.criterion.levels[0]
+    measured = to_nine_digits(float(tally.median[row]))
+    is_floor = level.at_least is not None
     if level.share is None:
-        return share.passed == share.tried > 0
-    return share.clears(level.share)
+        return Evidence(measured, level.bound, is_floor, is_shrunk=is_scaled)
+    passed, tried = int(tally.passed[row, 0]), int(tally.tried[row])
+    low, high = compute_wilson_bounds(passed, tried)
+    return Evidence(
+        measured,
+        level.bound,
+        is_floor,
+        share=to_nine_digits(passed / tried),
+        share_needed=level.share,
+        interval=Interval(to_nine_digits(float(low)), to_nine_digits(float(high))),
+        key_sets=tried,
+        drawn=int(tally.drawn[row]),
+        is_shrunk=is_scaled,
+    )
 
 
-def _is_undecided(level: Level, share: Share) -> bool:
-    if level.share is None:
-        return False
-    return not share.clears(level.share) and not share.misses(level.share)
+def measure(
+    question: Question,
+    criteria: Sequence[MeasuredCriterion],
+    environment: Environment,
+    context: SamplingContext,
+) -> Measurements:
+    """Measure what answers do, on as many key sets as it takes to decide.
+
+    What is too large to be computed with is measured at a smaller size.
+    """
+    environment, scaled = scale_down_answers(
+        environment, list_saturating_fields(question), SATURATED_EXPONENT
+    )
+    tallies, is_open = _tally(question, criteria, environment, context)
+    is_scaled = np.zeros(len(is_open), dtype=bool) | scaled
+    rows = np.flatnonzero(~np.all([each.finite & (each.tried > 0) for each in tallies], axis=0))
+    if len(rows):
+        names = [field.name for field in question.fields]
+        smaller, _ = scale_down_answers(select_rows(environment, rows), names, OVERFLOW_EXPONENT)
+        again, is_open[rows] = _tally(question, criteria, smaller, context)
+        is_scaled[rows] = True
+        for tally, other in zip(tallies, again, strict=True):
+            for name in ("passed", "tried", "drawn", "median", "finite"):
+                getattr(tally, name)[rows] = getattr(other, name)
+    return Measurements(tallies, tuple(each.decide() for each in tallies), is_open, is_scaled)
 
 
-def _is_open(criteria: Sequence[MeasuredCriterion], tallies: dict[str, _Tally], row: int) -> bool:
-    """Whether further key sets could still change a verdict."""
-    return any(_find_open_level(each, tallies[each.id], row) is not None for each in criteria)
+def _tally(
+    question: Question,
+    criteria: Sequence[MeasuredCriterion],
+    environment: Environment,
+    context: SamplingContext,
+) -> tuple[tuple[Tally, ...], Flags]:
+    """Count key sets until every level is decided; also tells which answers stay open."""
+    answers = count_answers(environment)
+    nodes = [each.measure for each in criteria]
+    tallies = tuple(Tally(each, answers) for each in criteria)
+    waiting = np.arange(answers)
+    first = 0
+    for last in question.key_sets.counts if question.key_sets else (1,):
+        rows = environment if len(waiting) == answers else select_rows(environment, waiting)
+        source = context.source(first, last) if question.key_sets else None
+        if source is not None and len(waiting) > 1:
+            rows = add_noise_products(question, rows, nodes, source)
+        for batch in split_into_batches(question, answers=len(waiting), key_sets=last - first):
+            few = rows if len(waiting) == 1 else select_rows(rows, batch)
+            seen = observe(question, few, nodes, source)
+            for tally, measured in zip(tallies, seen.values, strict=True):
+                tally.add(measured, seen.kept, waiting[batch])
+        waiting = np.flatnonzero(_find_open(tallies, waiting, answers))
+        if not len(waiting):
+            break
+        first = last
+    is_open = np.zeros(answers, dtype=bool)
+    is_open[waiting] = True
+    return tallies, is_open
 
 
-def _find_open_level(criterion: MeasuredCriterion, tally: _Tally, row: int) -> int | None:
-    """The best level that is neither cleared nor missed, unless a better one is cleared."""
-    for column, level in enumerate(criterion.levels):
-        share = _compute_share(tally, row, column)
-        if _is_cleared(level, share):
-            return None
-        if _is_undecided(level, share):
-            return column
-    return None
+def _find_open(tallies: Sequence[Tally], waiting: NDArray[np.intp], answers: int) -> Flags:
+    """Answers of which further key sets could still change a verdict.
+
+    That is where the best level that is not missed is undecided rather than cleared.
+    """
+    is_open = np.zeros(answers, dtype=bool)
+    for tally in tallies:
+        cleared, undecided = tally.decide()
+        best = (cleared | undecided).argmax(axis=1)
+        is_open |= undecided[np.arange(answers), best]
+    is_waiting = np.zeros(answers, dtype=bool)
+    is_waiting[waiting] = True
+    return is_open & is_waiting

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.engine.judge.measured import judge_measured
+from grader.engine.judge.measured import measure
 from grader.engine.question import MeasuredCriterion, Misconception, Question
 from grader.engine.sample.context import SamplingContext
 from grader.engine.sample.observe import observe
@@ -36,7 +36,7 @@ class RecognisedMisconception:
 
 
 def find_misconceptions(
-    question: Question, environment: Environment, ground: SamplingContext, missed: Set[str]
+    question: Question, environment: Environment, context: SamplingContext, missed: Set[str]
 ) -> tuple[RecognisedMisconception, ...]:
     """The misconceptions that a single answer shows, in the rubric's order.
 
@@ -44,15 +44,12 @@ def find_misconceptions(
     """
     found = []
     unexplained = set(missed)
-    for misconception in question.misconceptions:
+    candidates = [each for each in question.misconceptions if missed & set(each.about or missed)]
+    for misconception in _select_by_condition(question, candidates, environment, context):
         explains = unexplained & set(misconception.about or missed)
         if not explains:
             continue
-        if misconception.when is not None and not _holds(
-            question, misconception, environment, ground
-        ):
-            continue
-        factor = _find_passing_factor(question, misconception, environment, ground)
+        factor = _find_passing_factor(question, misconception, environment, context)
         if factor is None:
             continue
         found.append(RecognisedMisconception(misconception.id, misconception.say, factor))
@@ -60,26 +57,32 @@ def find_misconceptions(
     return tuple(found)
 
 
-def _holds(
+def _select_by_condition(
     question: Question,
-    misconception: Misconception,
+    candidates: Sequence[Misconception],
     environment: Environment,
-    ground: SamplingContext,
-) -> bool:
-    assert misconception.when is not None, "the caller looked"
-    source = ground.source(0, question.key_sets.counts[0]) if question.key_sets else None
-    seen = observe(question, environment, [misconception.when], source)
-    (holds,) = seen.values
-    if seen.kept is not None and holds.shape[1] > 1:
-        holds = holds[seen.kept]
-    return bool(holds.size) and bool(holds.mean() >= _NEARLY_ALL)
+    context: SamplingContext,
+) -> list[Misconception]:
+    """Those whose condition holds on nearly all key sets, or that have none."""
+    conditions = [each.when for each in candidates if each.when is not None]
+    source = context.source(0, question.key_sets.counts[0]) if question.key_sets else None
+    # All conditions are observed together, because they share what they are computed from.
+    seen = observe(question, environment, conditions, source)
+    shares = iter([_compute_share(holds, seen.kept) for holds in seen.values])
+    return [each for each in candidates if each.when is None or next(shares) >= _NEARLY_ALL]
+
+
+def _compute_share(holds: Array, kept: Array | None) -> float:
+    if kept is not None and holds.shape[1] > 1:
+        holds = holds[kept]
+    return float(holds.mean()) if holds.size else 0.0
 
 
 def _find_passing_factor(
     question: Question,
     misconception: Misconception,
     environment: Environment,
-    ground: SamplingContext,
+    context: SamplingContext,
 ) -> float | None:
     """The first factor at which the changed answer earns full credit, None where there is none.
 
@@ -90,15 +93,13 @@ def _find_passing_factor(
     tries = misconception.tries or (1.0,)
     factors = np.array(tries)[:, None]
     known = Environment({**environment.values, "t": factors}, environment.indices)
-    changed = {
-        name: np.repeat(changed, len(tries), axis=0) if len(changed) == 1 else changed
-        for name, changed in (
-            (name, evaluate(node, known)) for name, node in misconception.passes.items()
-        )
-    }
-    values: dict[str, Any] = {
-        name: np.repeat(value, len(tries), axis=0) if isinstance(value, np.ndarray) else value
-        for name, value in environment.values.items()
+    values = {**environment.values}
+    values |= {name: evaluate(node, known) for name, node in misconception.passes.items()}
+    repeated: dict[str, Any] = {
+        name: np.repeat(value, len(tries), axis=0)
+        if isinstance(value, np.ndarray) and len(value) == 1
+        else value
+        for name, value in values.items()
     }
     indices = {name: np.repeat(index, len(tries)) for name, index in environment.indices.items()}
     criteria = [
@@ -107,8 +108,8 @@ def _find_passing_factor(
         if isinstance(each, MeasuredCriterion)
         and (not misconception.about or each.id in misconception.about)
     ]
-    lines = judge_measured(question, criteria, Environment({**values, **changed}, indices), ground)
-    for factor, line in zip(tries, lines, strict=True):
-        if line and all(verdict.credit == 1 for verdict in line):
-            return factor
-    return None
+    if not criteria:
+        return None
+    seen = measure(question, criteria, Environment(repeated, indices), context)
+    passes = (seen.compute_credits() == 1.0).all(axis=1)
+    return tries[int(passes.argmax())] if passes.any() else None

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.engine.confidence import Z
+from grader.engine.confidence import compute_wilson_bounds
 from grader.engine.judge.judge import Judge
+from grader.engine.judge.measured import count_within
 from grader.engine.question import Level, MeasuredCriterion
 from grader.engine.random.variants import Variant
-from grader.engine.sample.context import SLACK, split_into_batches
+from grader.engine.sample.context import split_into_batches
 from grader.engine.sample.observe import add_fixed_values, observe, select_rows
 from grader.engine.sample.plans import list_saturating_fields
 from grader.engine.sample.rescale import SATURATED_EXPONENT, scale_down_answers
@@ -77,7 +78,7 @@ class Prefilter:
 
     def _sift(self, environment: Environment) -> _Flags:
         question = self.judge.question
-        source = self.judge.ground.source(0, self._sets) if question.key_sets else None
+        source = self.judge.context.source(0, self._sets) if question.key_sets else None
         seen = observe(question, environment, [each.measure for each in self.criteria], source)
         maybe = np.ones(_count_variants(environment), dtype=bool)
         for criterion, measured in zip(self.criteria, seen.values, strict=True):
@@ -108,7 +109,7 @@ def _place_answer(answer: Answer, variants: Environment, count: int) -> Environm
 
 def _evaluate_or_nan(formula: Formula, variants: Environment, count: int) -> Array:
     try:
-        value = evaluate_formula(formula, variants, large=LARGE_VALUES[0])
+        value = evaluate_formula(formula, variants, large=LARGE_VALUES[0], finite=True)
     except FormulaError:
         # Where it is not finite somewhere, the judge looks at every single one.
         value = np.full((1, *formula.shape.axes), np.nan)
@@ -117,25 +118,9 @@ def _evaluate_or_nan(formula: Formula, variants: Environment, count: int) -> Arr
 
 def _may_hold(level: Level, measured: Array, kept: Array | None) -> _Flags:
     """Whether a level is not missed for certain; what is not finite is left to the judge."""
-    slack = SLACK * abs(level.bound)
-    if level.within is not None:
-        holds = measured <= level.bound + slack
-    else:
-        holds = measured >= level.bound - slack
-    holds = holds | ~np.isfinite(measured)
-    if kept is None or measured.shape[1] == 1:
-        passed, tried = holds.sum(axis=1), np.full(len(holds), measured.shape[1])
-    else:
-        passed, tried = (holds & kept).sum(axis=1), (kept & np.ones_like(holds)).sum(axis=1)
+    counted = None if measured.shape[1] == 1 else kept
+    passed = count_within(level, np.where(np.isfinite(measured), measured, level.bound), counted)
+    tried = measured.shape[1] if counted is None else counted.sum(axis=1)
     if level.share is None:
         return np.asarray(passed == tried)
-    return np.asarray(_compute_upper_bound(passed, tried) >= level.share)
-
-
-def _compute_upper_bound(passed: Array, tried: Array) -> Array:
-    """The upper end of Wilson's interval, as `confidence.wilson`; 1 where nothing was tried."""
-    known = np.maximum(tried, 1)
-    share = passed / known
-    centre = share + Z * Z / (2 * known)
-    reach = Z * np.sqrt(share * (1 - share) / known + Z * Z / (4 * known * known))
-    return np.where(tried > 0, (centre + reach) / (1 + Z * Z / known), 1.0)
+    return np.asarray(compute_wilson_bounds(passed, tried)[1] >= level.share)

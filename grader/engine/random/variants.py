@@ -32,15 +32,24 @@ Array = NDArray[Any]
 class Variant:
     """What was drawn for one student; indices count from zero.
 
-    `known` keeps what a question has computed from it, so that the next attempt need not.
+    `environment` holds it for the evaluation of formulas. `known` keeps what a question has
+    computed from it, so that the next attempt need not.
     """
 
     id: str
     values: Mapping[str, Array]
     indices: Mapping[str, int]
+    environment: Environment = field(init=False, repr=False, compare=False)
     known: dict[object, Mapping[int, Array]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    def __post_init__(self) -> None:
+        environment = Environment(
+            {name: value[None, None] for name, value in self.values.items()},
+            {name: np.array([index]) for name, index in self.indices.items()},
+        )
+        object.__setattr__(self, "environment", environment)
 
 
 def draw_variant(draws: Sequence[Draw], *, key: bytes, variant: str) -> Variant:
@@ -49,10 +58,7 @@ def draw_variant(draws: Sequence[Draw], *, key: bytes, variant: str) -> Variant:
     indices: dict[str, int] = {}
     for draw in draws:
         generator = open_stream(key, "variant", variant, *draw.names)
-        drawn = Environment(
-            {name: value[None, None] for name, value in values.items()},
-            {name: np.array([index]) for name, index in indices.items()},
-        )
+        drawn = Variant(variant, values, indices).environment
         for name, value in zip(draw.names, draw.rule.draw(generator, drawn), strict=True):
             if isinstance(draw.rule, DistinctIndices):
                 indices[name] = int(value)
@@ -65,10 +71,7 @@ def stack_variants(variants: Sequence[Variant]) -> Environment:
     """Put variants side by side along the axis of answers."""
     first = variants[0]
     if len(variants) == 1:
-        return Environment(
-            {name: value[None, None] for name, value in first.values.items()},
-            {name: np.array([index]) for name, index in first.indices.items()},
-        )
+        return first.environment
     return Environment(
         {
             name: np.stack([each.values[name] for each in variants])[:, None]
@@ -78,15 +81,13 @@ def stack_variants(variants: Sequence[Variant]) -> Environment:
     )
 
 
-_BatchArray = NDArray[Any]
-
 # Beyond this many tries a draw with a condition is taken to be impossible.
 _MAX_TRIES = 10_000
 
 
 def draw_variants(draws: Sequence[Draw], generator: np.random.Generator, count: int) -> Environment:
     """Draw so many variants, side by side as `stack_variants` would put them."""
-    values: dict[str, _BatchArray] = {}
+    values: dict[str, Array] = {}
     indices: dict[str, NDArray[np.intp]] = {}
     for draw in draws:
         drawn = Environment(dict(values), dict(indices))
@@ -108,7 +109,7 @@ def select_variant(crowd: Environment, row: int, *, name: str) -> Variant:
 
 def _draw_batch(
     rule: DrawRule, generator: np.random.Generator, drawn: Environment, count: int
-) -> Sequence[_BatchArray]:
+) -> Sequence[Array]:
     """For each name an array of shape (count, …)."""
     match rule:
         case DistinctIndices():
@@ -141,7 +142,7 @@ def _draw_batch(
 
 def _draw_orthonormal_rows(
     generator: np.random.Generator, count: int, rows: int, columns: int
-) -> _BatchArray:
+) -> Array:
     """Orthonormal rows, of shape (count, rows, columns); rotations by Haar's measure."""
     basis, upper = np.linalg.qr(generator.standard_normal((count, columns, rows)))
     # Without the signs QR would favour some rotations over others.
@@ -149,7 +150,7 @@ def _draw_orthonormal_rows(
     return np.ascontiguousarray((basis * signs[:, None]).swapaxes(1, 2))
 
 
-def _draw_unit_rows(rule: UnitRows, generator: np.random.Generator, count: int) -> _BatchArray:
+def _draw_unit_rows(rule: UnitRows, generator: np.random.Generator, count: int) -> Array:
     """Row by row; a row too close to an earlier one of its matrix is drawn again."""
     chosen = np.zeros((count, rule.rows, rule.columns))
     for place in range(rule.rows):

@@ -8,7 +8,7 @@ from datetime import datetime
 from grader.accounts.callers import Caller, Membership, get_viewer_membership
 from grader.domain.roles import Role, Scope
 from grader.errors import NotFound
-from grader.grading.attempts.report import AttemptReport, compose_attempt_report
+from grader.grading.attempts.report import AttemptReport, compose_stored_report
 from grader.grading.context import GradingContext, PublishedAssignment
 from grader.store.database import Session
 from grader.store.queries.attempts import (
@@ -117,7 +117,7 @@ def _reports(
         list_reviews(session, attempt_ids=[each.id for each, _ in judged])
     )
     return [
-        compose_attempt_report(
+        compose_stored_report(
             attempt,
             judgement,
             rubric=published.rubric(question),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from grader.engine.random.variants import Variant, stack_variants
+from grader.engine.random.variants import Variant
 from grader.errors import NotFound, StudentError
 from grader.feedback.receipt import Receipt, list_verdicts
 from grader.grading.attempts.find import VisibleAttempt
@@ -99,7 +99,7 @@ def _find_rubric(session: Session, context: GradingContext, found: VisibleAttemp
     lines = list_publications(session, run_id=attempt.run_id, assignment=attempt.assignment)
     for line in sorted(lines, key=lambda each: each.id != attempt.publication_id):
         rubric = context.published(session, line).assignment.rubrics.get(attempt.question)
-        if rubric and wanted == (rubric.version, rubric.earlier.version if rubric.earlier else ""):
+        if rubric and wanted == rubric.versions:
             return rubric
     return None
 
@@ -107,8 +107,7 @@ def _find_rubric(session: Session, context: GradingContext, found: VisibleAttemp
 def _find_variant(session: Session, found: VisibleAttempt, rubric: Rubric | None) -> Variant | None:
     if rubric is None:
         return None
-    question = rubric.question
-    source = question.uses.question if question.uses else question
+    source = rubric.question.source
     key = (found.attempt.enrolment_id, source.id, source.revision)
     shown = find_variants(session, wanted=[key]).get(key)
     return decode_variant(found.attempt.enrolment_id, shown.drawn) if shown else None
@@ -119,7 +118,7 @@ def _read(found: VisibleAttempt, rubric: Rubric | None, variant: Variant | None)
         return None
     try:
         fields = rubric.question.fields
-        return read_answer(found.attempt.answer, fields, stack_variants([variant]))
+        return read_answer(found.attempt.answer, fields, variant.environment)
     except StudentError:
         return None
 

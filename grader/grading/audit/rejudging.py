@@ -15,13 +15,12 @@ from grader.domain.verdicts import Verdict
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge
 from grader.engine.random.draws import DrawFailed
-from grader.engine.random.variants import Variant, stack_variants
-from grader.errors import KeysetError, StudentError
+from grader.engine.random.variants import Variant
+from grader.errors import KeysetError
 from grader.feedback.receipt import list_verdicts
 from grader.grading.audit.findings import AuditCheck
 from grader.grading.audit.rules import PublicationRules
 from grader.grading.serialize import decode_judgement, decode_variant
-from grader.reading.answer import Answer, read_answer
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
 from grader.store.queries.attempts import AttemptLine, JudgementLine, find_variants
@@ -120,10 +119,8 @@ def _make_case(
     rubric = _rubric(rules, attempt, judgement)
     judge = rules.context.judge(rules.session, run_id=attempt.run_id, rubric=rubric)
     variant = _variant(rules.session, attempt, judge)
-    drawn = stack_variants([variant])
-    answer = read_answer(attempt.answer, rubric.question.fields, drawn)
-    before = _read_earlier(rubric, used, variant)
-    submission = Submission(variant, answer, judge.used(variant, before))
+    earlier = used.attempt.answer if used is not None else None
+    submission = judge.prepare(variant, attempt.answer, earlier=earlier)
     return _RejudgeCase(attempt, judgement, judge, submission, decode_judgement(judgement).verdicts)
 
 
@@ -140,15 +137,14 @@ def _rubric(rules: PublicationRules, attempt: AttemptLine, judgement: JudgementL
     ):
         published = rules.compiled(line)
         rubric = published.assignment.rubrics.get(attempt.question) if published else None
-        if rubric and wanted == (rubric.version, rubric.earlier.version if rubric.earlier else ""):
+        if rubric and wanted == rubric.versions:
             return rubric
     raise LookupError("the rubric that it was judged by is not there any more.")
 
 
 def _variant(session: Session, attempt: AttemptLine, judge: Judge) -> Variant:
     """The variant as it was shown, which must be the one that the secret gives."""
-    question = judge.question
-    source = question.uses.question if question.uses else question
+    source = judge.question.source
     key = (attempt.enrolment_id, source.id, source.revision)
     shown = find_variants(session, wanted=[key]).get(key)
     if shown is None:
@@ -170,17 +166,6 @@ def _are_close(shown: Variant, redrawn: Variant) -> bool:
             for name, value in shown.values.items()
         )
     )
-
-
-def _read_earlier(rubric: Rubric, used: StoredAttempt | None, variant: Variant) -> Answer | None:
-    if used is None or rubric.earlier is None:
-        return None
-    try:
-        fields = rubric.earlier.question.fields
-        return read_answer(used.attempt.answer, fields, stack_variants([variant]))
-    except StudentError:
-        # As when it was submitted: then the reference is used.
-        return None
 
 
 def _judge(cases: Sequence[_RejudgeCase], tally: AuditCheck) -> None:

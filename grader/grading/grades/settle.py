@@ -1,4 +1,4 @@
-"""Grades brought up to date: events are read, settled, and kept in the same transaction."""
+"""Settling grades: events are read, settled into standings and stored in the same transaction."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from decimal import Decimal
 
 from grader.domain.grades import ZERO, ScoredAttempt, Standing, settle
 from grader.domain.policies import normalize_points
-from grader.domain.verdicts import Outcome, Reason, Verdict
+from grader.domain.verdicts import Outcome, Reason
 from grader.grading.context import GradingContext, PublishedAssignment
-from grader.grading.serialize import decode_judgement
+from grader.grading.serialize import decode_judgement, sum_pending
 from grader.store.database import Session
-from grader.store.queries.attempts import AttemptLine, JudgementLine, StudentQuestion, list_judged
+from grader.store.queries.attempts import JudgedAttempt, JudgementLine, StudentQuestion, list_judged
 from grader.store.queries.decisions import (
     ReviewLine,
     list_external_scores,
@@ -28,9 +28,9 @@ from grader.store.queries.publications import ExtensionLine, find_extensions
 
 @dataclass(frozen=True, slots=True)
 class GradeEvents:
-    """All that happened at some parts of one course run."""
+    """All that happened at some questions of students in one course run."""
 
-    judged: Sequence[tuple[AttemptLine, JudgementLine]]
+    judged: Sequence[JudgedAttempt]
     reviews: Mapping[str, dict[str, ReviewLine]]
     overrides: Mapping[StudentQuestion, Decimal | None]
     external: Mapping[StudentQuestion, Decimal]
@@ -41,12 +41,15 @@ def load_events(
     session: Session,
     *,
     parts: Iterable[StudentQuestion],
-    judged: Sequence[tuple[AttemptLine, JudgementLine]] | None = None,
+    judged: Sequence[JudgedAttempt] | None = None,
+    extensions: Mapping[tuple[str, str], ExtensionLine] | None = None,
 ) -> GradeEvents:
-    """All that happened at these parts; `judged` where the attempts are known already."""
+    """All that happened there; `judged` and `extensions` where they are known already."""
     wanted = set(parts)
     if judged is None:
         judged = list_judged(session, parts=wanted)
+    if extensions is None:
+        extensions = find_extensions(session, pairs={(part[0], part[1]) for part in wanted})
     reviews = list_reviews(session, attempt_ids=[attempt.id for attempt, _ in judged])
     return GradeEvents(
         judged=judged,
@@ -59,7 +62,7 @@ def load_events(
             (each.enrolment_id, each.assignment, each.question): each.points
             for each in list_external_scores(session, parts=wanted)
         },
-        extensions=find_extensions(session, pairs={(part[0], part[1]) for part in wanted}),
+        extensions=extensions,
     )
 
 
@@ -71,8 +74,9 @@ def compute_standings(
     """Where students stand by all that happened, with the points that can be had."""
     earned: dict[StudentQuestion, list[ScoredAttempt]] = defaultdict(list)
     for attempt, judgement in events.judged:
-        reviews = events.reviews.get(attempt.id, {})
-        earned[attempt.part].append(_earned(attempt, judgement, reviews))
+        points = compute_earned_points(judgement, events.reviews.get(attempt.id, {}))
+        scored = ScoredAttempt(attempt.id, attempt.number, attempt.received_at, *points)
+        earned[attempt.part].append(scored)
     found = {}
     for part in set(parts):
         enrolment_id, assignment, question = part
@@ -84,24 +88,21 @@ def compute_standings(
             external=events.external.get(part),
             override=events.overrides.get(part),
         )
-        found[part] = standing, _possible(published, question)
+        rubric = published.assignment.rubrics.get(question)
+        found[part] = standing, rubric.form.points if rubric else ZERO
     return found
 
 
-def _possible(published: PublishedAssignment, question: str) -> Decimal:
-    rubric = published.assignment.rubrics.get(question)
-    return rubric.form.points if rubric else ZERO
-
-
 def compute_earned_points(
-    judgement: JudgementLine, reviews: dict[str, ReviewLine]
+    judgement: JudgementLine, reviews: Mapping[str, ReviewLine]
 ) -> tuple[Decimal, Decimal, bool]:
-    """Points with reviews, what waits for a person, and whether one must look.
+    """Points with reviews, points to be graded by a person, and whether one must look.
 
-    A review stands instead of the verdict on its criterion.
+    A review replaces the verdict on its criterion.
     """
-    if not reviews and not judgement.pending and not judgement.needs_person:
-        return judgement.awarded, ZERO, False
+    if not reviews:
+        pending = sum_pending(judgement) if judgement.pending else ZERO
+        return judgement.awarded, pending, judgement.needs_person
     points, pending = ZERO, ZERO
     needs_person = False
     for verdict in decode_judgement(judgement).verdicts:
@@ -111,22 +112,9 @@ def compute_earned_points(
             continue
         points += verdict.points
         needs_person |= verdict.needs_person
-        if verdict.outcome is Outcome.PENDING and _was_sent(verdict):
+        if verdict.outcome is Outcome.PENDING and verdict.reason is not Reason.NOT_SENT:
             pending += verdict.possible
     return normalize_points(points), pending, needs_person
-
-
-def _was_sent(verdict: Verdict) -> bool:
-    return verdict.reason is not Reason.NOT_SENT
-
-
-def _earned(
-    attempt: AttemptLine, judgement: JudgementLine, reviews: dict[str, ReviewLine]
-) -> ScoredAttempt:
-    points, pending, needs_person = compute_earned_points(judgement, reviews)
-    return ScoredAttempt(
-        attempt.id, attempt.number, attempt.received_at, points, pending, needs_person
-    )
 
 
 def update_grades(
@@ -136,20 +124,24 @@ def update_grades(
     run_id: str,
     parts: Iterable[StudentQuestion],
     at: datetime,
-    judged: Sequence[tuple[AttemptLine, JudgementLine]] | None = None,
+    judged: Sequence[JudgedAttempt] | None = None,
+    extensions: Mapping[tuple[str, str], ExtensionLine] | None = None,
+    published: Mapping[str, PublishedAssignment] | None = None,
 ) -> dict[StudentQuestion, GradeLine]:
-    """Bring the grades of these parts up to date, and return them."""
+    """Bring grades up to date and return them.
+
+    `judged`, `extensions` and `published` (by assignment) are looked up unless they are given.
+    """
     wanted = set(parts)
-    assignments = {
+    assignments = published or {
         each: context.in_force(session, run_id=run_id, assignment=each)
         for each in {assignment for _, assignment, _ in wanted}
     }
-    events = load_events(session, parts=wanted, judged=judged)
+    events = load_events(session, parts=wanted, judged=judged, extensions=extensions)
     before = find_grades(session, parts=wanted)
-    standings = compute_standings(events, assignments, wanted)
     now = {
         part: make_grade_line(run_id, part, standing, possible, before.get(part), at=at)
-        for part, (standing, possible) in standings.items()
+        for part, (standing, possible) in compute_standings(events, assignments, wanted).items()
     }
     put_grades(session, [line for part, line in now.items() if line != before.get(part)])
     return now

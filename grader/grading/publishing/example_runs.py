@@ -49,13 +49,18 @@ class ExampleRuns:
 
 def find_example_runs(context: GradingContext, rubric: Rubric) -> ExampleRuns | None:
     """How the examples come out, if that was tried before."""
-    found: ExampleRuns | None = context.trials.find(_cache_key(rubric))
-    return found
+    with context.lock:
+        return context.example_runs.get((rubric.id, rubric.versions))
 
 
 def run_rubric_examples(context: GradingContext, rubric: Rubric) -> ExampleRuns:
     """How the examples come out; it may take seconds, the first time."""
-    return context.trials.get(_cache_key(rubric), lambda: _run(rubric))
+    found = find_example_runs(context, rubric)
+    if found is None:
+        found = _run(rubric)
+        with context.lock:
+            context.example_runs[rubric.id, rubric.versions] = found
+    return found
 
 
 def _run(rubric: Rubric) -> ExampleRuns:
@@ -64,8 +69,3 @@ def _run(rubric: Rubric) -> ExampleRuns:
     except DrawFailed as error:
         return ExampleRuns((), f"A variant cannot be drawn: {error}")
     return ExampleRuns(tuple(ExampleRun(example, tuple(found)) for example, found in outcomes))
-
-
-def _cache_key(rubric: Rubric) -> tuple[str, str, str]:
-    # A part that builds on another is judged by both files.
-    return (rubric.id, rubric.version, rubric.earlier.version if rubric.earlier else "")

@@ -13,17 +13,15 @@ from pathlib import Path
 import numpy as np
 
 from grader import __version__
-from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge
 from grader.engine.question import MeasuredCriterion, PredictedCriterion, Question
 from grader.engine.random.draws import DistinctIndices, DrawFailed
 from grader.engine.random.keysets import GaussianKeys
-from grader.engine.random.variants import Variant, stack_variants
+from grader.engine.random.variants import Variant
 from grader.errors import KeysetError, OperatorError
 from grader.feedback.base import hash_bytes
 from grader.feedback.given import build_given_values
 from grader.feedback.receipt import (
-    EarlierAnswer,
     Receipt,
     VerdictLine,
     compose_receipt,
@@ -40,7 +38,6 @@ from grader.grading.receipts.checks import (
     check_signature,
     make_check,
 )
-from grader.reading.answer import read_answer
 from grader.reading.formulas import LARGE_VALUES
 from grader.rubric.catalog import Rubric, read_rubric
 
@@ -216,25 +213,11 @@ def _recompute(
     bundle: Bundle, judge: Judge, rubric: Rubric, variant: Variant
 ) -> tuple[Receipt, tuple[VerdictLine, ...], bool | None]:
     """Judge the answer on the stored variant; whose earlier answer was used, too."""
-    drawn = stack_variants([variant])
-    answer = read_answer(bundle.answer, judge.question.fields, drawn)
     sent = bundle.uses.answer if bundle.uses is not None else None
-    before, used = None, None
-    if judge.question.uses is not None and rubric.earlier is not None:
-        before = EarlierAnswer(rubric.earlier.version, sent)
-        fields = judge.question.uses.question.fields
-        earlier = read_answer(sent, fields, drawn) if sent is not None else None
-        used = judge.used(variant, earlier)
-    submission = Submission(variant, answer, used)
+    submission = judge.prepare(variant, bundle.answer, earlier=sent)
     (judgement,) = judge.judge([submission], recognising=False)
-    receipt = compose_receipt(
-        judge,
-        submission,
-        judgement,
-        sent=bundle.answer,
-        rubric_version=rubric.version,
-        earlier=before,
-    )
+    receipt = compose_receipt(judge, submission, judgement, versions=rubric.versions)
+    used = submission.used
     return receipt, list_verdicts(judgement.verdicts), used.is_own if used else None
 
 

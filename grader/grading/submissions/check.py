@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grader.engine.random.variants import Variant, stack_variants
+from grader.engine.random.variants import Variant
 from grader.errors import NotFound
 from grader.feedback.base import ReportModel
 from grader.formula.formula import Formula
@@ -49,7 +49,7 @@ def check_answer(rubric: Rubric, variant: Variant, sent: Any) -> AnswerReading:
         With every place that cannot be read.
     """
     fields = rubric.question.fields
-    answer = read_answer(sent, fields, stack_variants([variant]))
+    answer = read_answer(sent, fields, variant.environment)
     optional = [each.name for each in fields if isinstance(each, TextField | FileField)]
     files = {each.name for each in fields if isinstance(each, FileField)}
     return AnswerReading(
@@ -74,7 +74,7 @@ def check_field(rubric: Rubric, variant: Variant, name: str, sent: Any) -> Answe
     fields = [each for each in rubric.question.fields if each.name == name]
     if not fields:
         raise NotFound
-    answer = read_answer({name: sent}, fields, stack_variants([variant]))
+    answer = read_answer({name: sent}, fields, variant.environment)
     return _reading(name, answer.values[name], is_file=isinstance(fields[0], FileField))
 
 

@@ -25,7 +25,7 @@ def sample_practice_key_sets(judge: Judge, variant: Variant, *, count: int) -> d
     question = judge.question
     if question.key_sets is None:
         return {}
-    source = NoiseSource(judge.ground.bank, judge.ground.key, PRACTICE, 0, count)
+    source = NoiseSource(judge.context.bank, judge.context.key, PRACTICE, 0, count)
     fields = list(question.fields)
     if question.uses is not None:
         fields += question.uses.question.fields

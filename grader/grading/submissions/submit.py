@@ -1,24 +1,30 @@
-"""Submitting: answers in, judged and stored attempts out, a group of them at a time.
+"""Submitting: answers in, judged and stored attempts out, a batch of them at a time.
 
-The order is: lock the student's assignment, see what was there, read and judge the answers, write.
-What cannot be read or is not allowed is refused and stores nothing; everybody else's goes on.
+The order is: lock the students' assignments, look up what was there, read and judge the answers,
+store. What cannot be read or is not allowed is refused and stores nothing; the rest goes on.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import orjson
+
 from grader.domain.policies import CountedAttempt, Phase, Policy
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge, Judgement
-from grader.engine.random.variants import Variant, stack_variants
 from grader.errors import KeysetError, RequestRefused, StudentError
-from grader.feedback.receipt import EarlierAnswer, compose_receipt, hash_answer
-from grader.grading.attempts.report import compose_attempt_report
+from grader.feedback.receipt import Receipt, compose_receipt, hash_answer
+from grader.feedback.report import describe_used
+from grader.grading.attempts.report import (
+    AttemptReport,
+    compose_attempt_report,
+    compose_stored_report,
+)
 from grader.grading.context import GradingContext, PublishedAssignment
 from grader.grading.grades.settle import update_grades
 from grader.grading.idempotency import (
@@ -29,15 +35,15 @@ from grader.grading.idempotency import (
 )
 from grader.grading.locks import lock_students
 from grader.grading.serialize import encode_misconceptions, encode_verdicts
-from grader.grading.signing import sign_receipt, to_attempt_receipt
+from grader.grading.signing import sign_receipt
 from grader.grading.submissions.uploads import refuse_missing_files
-from grader.reading.answer import Answer, read_answer
-from grader.reading.fields import ExternalField
+from grader.reading.fields import ExternalField, FileField, TextField
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
 from grader.store.ids import make_id
 from grader.store.queries.attempts import (
     AttemptLine,
+    JudgedAttempt,
     JudgementLine,
     StudentQuestion,
     add_attempts,
@@ -51,9 +57,7 @@ from grader.store.queries.idempotency import (
     add_answered_requests,
     find_answered_requests,
 )
-from grader.store.queries.publications import find_extensions
-
-_JudgedAttempt = tuple[AttemptLine, JudgementLine]
+from grader.store.queries.publications import ExtensionLine, find_extensions
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ class SubmitRequest:
     question: str
     answer: Any
     received_at: datetime
-    request: IdempotencyKey | None = None
+    key: IdempotencyKey | None = None
 
     @property
     def part(self) -> StudentQuestion:
@@ -73,117 +77,329 @@ class SubmitRequest:
         return self.enrolment.id, self.assignment, self.question
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """A sending with what is needed to judge it."""
+Result = IdempotentResponse | KeysetError
 
-    place: int
-    sending: SubmitRequest
+
+def submit(
+    session: Session, context: GradingContext, requests: Sequence[SubmitRequest], *, at: datetime
+) -> list[Result]:
+    """Judge answers and store them as attempts; the caller commits.
+
+    Each request gets its response, or the error that says why it was refused. `at` is the time of
+    writing; what counts is when each request was received.
+    """
+    results: dict[int, Result] = {}
+    for batch in _split_batches(requests):
+        results |= _Batch(session, context, at, batch).submit()
+    return [results[number] for number in range(len(requests))]
+
+
+def _split_batches(requests: Sequence[SubmitRequest]) -> list[dict[int, SubmitRequest]]:
+    """Batches by number, each with at most one request of a student to an assignment, in order.
+
+    A student's second request must see the first: it may use it, repeat it or exceed the limit.
+    """
+    batches: list[dict[int, SubmitRequest]] = []
+    count: dict[tuple[str, str], int] = defaultdict(int)
+    for number, request in enumerate(requests):
+        owner = (request.enrolment.id, request.assignment)
+        if count[owner] == len(batches):
+            batches.append({})
+        batches[count[owner]][number] = request
+        count[owner] += 1
+    return batches
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A request that may be judged, with everything that is needed for it.
+
+    `earlier` is the counted attempt at the question that this one builds on, `earlier_sent_at` when
+    the newest attempt there arrived.
+    """
+
+    number: int
+    request: SubmitRequest
     published: PublishedAssignment
     rubric: Rubric
     policy: Policy
-    before: list[_JudgedAttempt]
-    earlier: AttemptLine | None
-    earlier_sent_at: datetime | None
-    """When the newest attempt at the earlier part came, which is not always the counted one."""
+    before: list[JudgedAttempt]
+    answer_digest: str
+    earlier: AttemptLine | None = None
+    earlier_sent_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A new attempt, as it is stored and as the engine and the receipt know it."""
+
+    pending: _Pending
+    attempt: AttemptLine
+    line: JudgementLine
+    judgement: Judgement
+    receipt: Receipt
 
 
 @dataclass(slots=True)
-class Batch:
-    """Sendings of different students, or to different assignments, handled together."""
+class _Batch:
+    """Requests of different students, or to different assignments, that are handled together."""
 
     session: Session
     context: GradingContext
-    sendings: list[tuple[int, SubmitRequest]]
     at: datetime
-    results: dict[int, IdempotentResponse | KeysetError] = field(default_factory=dict)
-    remembered: list[AnsweredRequest] = field(default_factory=list)
+    requests: dict[int, SubmitRequest]
+    results: dict[int, Result] = field(default_factory=dict)
+    records: list[AnsweredRequest] = field(default_factory=list)
+    extensions: Mapping[tuple[str, str], ExtensionLine] = field(default_factory=dict)
 
-    published: dict[tuple[str, str], PublishedAssignment] = field(default_factory=dict)
+    def submit(self) -> dict[int, Result]:
+        requests = self.requests.values()
+        keys = [each.key for each in requests if each.key]
+        lock_students(
+            self.session,
+            [(each.enrolment.id, each.assignment) for each in requests],
+            run_ids=[each.enrolment.run_id for each in requests],
+            keys=keys,
+        )
+        if keys:
+            self._replay(keys)
+        judged = list(self._judge(self._prepare(self._remove_repeats(self._load()))))
+        if judged:
+            self._store(judged)
+        if self.records:
+            add_answered_requests(self.session, self.records)
+        return self.results
 
-    def in_force(self, sending: SubmitRequest) -> PublishedAssignment:
-        """The assignment that is answered, looked up once for all."""
-        name = (sending.enrolment.run_id, sending.assignment)
-        if name not in self.published:
-            run_id, assignment = name
-            self.published[name] = self.context.in_force(
-                self.session, run_id=run_id, assignment=assignment
+    def _answer(self, pending: _Pending, status: int, report: AttemptReport) -> None:
+        """Answer a request, and remember the response under its key."""
+        response = IdempotentResponse(status, report.model_dump_json(), created_id=report.id)
+        self.results[pending.number] = response
+        key = pending.request.key
+        if key is not None:
+            self.records.append(make_idempotency_record(key, response, at=self.at))
+
+    def _replay(self, keys: Sequence[IdempotencyKey]) -> None:
+        """Answer requests that were answered before under their key as they were then."""
+        known = find_answered_requests(self.session, keys=[each.name for each in keys])
+        for number, request in self.requests.items():
+            answered = known.get(request.key.name) if request.key else None
+            if answered is None or request.key is None:
+                continue
+            try:
+                created_id = orjson.loads(answered.body)["id"]
+                self.results[number] = replay_response(answered, request.key, created_id)
+            except KeysetError as error:
+                self.results[number] = error
+
+    def _load(self) -> list[_Pending]:
+        """Look up everything that is needed; requests that are not allowed are refused."""
+        requests = {
+            number: each for number, each in self.requests.items() if number not in self.results
+        }
+        self.extensions = find_extensions(
+            self.session, pairs={(each.enrolment.id, each.assignment) for each in requests.values()}
+        )
+        published: dict[tuple[str, str], PublishedAssignment] = {}
+        allowed: dict[int, tuple[PublishedAssignment, Rubric, Policy]] = {}
+        for number, request in requests.items():
+            run_id, name = request.enrolment.run_id, request.assignment
+            try:
+                if (run_id, name) not in published:
+                    published[run_id, name] = self.context.in_force(
+                        self.session, run_id=run_id, assignment=name
+                    )
+                assignment = published[run_id, name]
+                rubric = assignment.rubric(request.question)
+                extension = self.extensions.get((request.enrolment.id, name))
+                policy = assignment.policy(request.question, extension)
+                _refuse_not_allowed(rubric, policy, at=request.received_at)
+                allowed[number] = assignment, rubric, policy
+            except KeysetError as error:
+                self.results[number] = error
+        before: dict[StudentQuestion, list[JudgedAttempt]] = defaultdict(list)
+        for judged in list_judged(self.session, parts=[requests[each].part for each in allowed]):
+            before[judged[0].part].append(judged)
+        rubrics = {requests[number].part: rubric for number, (_, rubric, _) in allowed.items()}
+        earlier = _find_counted_earlier(self.session, rubrics)
+        pending = []
+        for number, (assignment, rubric, policy) in allowed.items():
+            request = requests[number]
+            if rubric.earlier is not None and request.part not in earlier:
+                self.results[number] = _make_earlier_missing_error(rubric.earlier)
+                continue
+            pending.append(
+                _Pending(
+                    number,
+                    request,
+                    assignment,
+                    rubric,
+                    policy,
+                    before[request.part],
+                    hash_answer(request.answer),
+                    *earlier.get(request.part, ()),
+                )
             )
-        return self.published[name]
+        return pending
 
-    def answer(self, place: int, sending: SubmitRequest, answered: IdempotentResponse) -> None:
-        """Answer a sending, and remember the answer under its key."""
-        self.results[place] = answered
-        if sending.request is not None:
-            self.remembered.append(make_idempotency_record(sending.request, answered, at=self.at))
+    def _remove_repeats(self, pending: Sequence[_Pending]) -> Iterator[_Pending]:
+        """Answer what was sent before as it was answered then; refuse what is over the limit."""
+        for each in pending:
+            same = _find_same_attempt(each)
+            if same is not None:
+                self._answer(each, 200, self._report_again(each, *same))
+            elif len(each.before) >= each.policy.most_attempts:
+                self.results[each.number] = _make_none_left_error(each.policy)
+            else:
+                yield each
 
+    def _report_again(
+        self, pending: _Pending, attempt: AttemptLine, line: JudgementLine
+    ) -> AttemptReport:
+        part = pending.request.part
+        grade = find_grades(self.session, parts=[part])[part]
+        reviews = select_latest_reviews(list_reviews(self.session, attempt_ids=[attempt.id]))
+        return compose_stored_report(
+            attempt,
+            line,
+            reviews=reviews.get(attempt.id, {}),
+            **self._report_options(pending, attempt, grade, attempts=len(pending.before)),
+        )
 
-def _lock_batch(wave: Batch) -> None:
-    """Keep everybody else from these students' assignments, and from these keys, meanwhile."""
-    lock_students(
-        wave.session,
-        [(each.enrolment.id, each.assignment) for _, each in wave.sendings],
-        run_ids=[each.enrolment.run_id for _, each in wave.sendings],
-        keys=[each.request for _, each in wave.sendings if each.request],
-    )
+    def _report_options(
+        self, pending: _Pending, attempt: AttemptLine, grade: GradeLine, *, attempts: int
+    ) -> dict[str, Any]:
+        """What reports of new and of repeated attempts have in common."""
+        return {
+            "rubric": pending.rubric,
+            "policy": pending.policy,
+            "is_counted": grade.counted_attempt_id == attempt.id,
+            "attempts_left": pending.policy.most_attempts - attempts,
+            "at": pending.request.received_at,
+            "key": self.context.signing_key,
+        }
 
+    def _prepare(self, pending: Iterator[_Pending]) -> list[tuple[_Pending, Judge, Submission]]:
+        """Read the answers; what cannot be read is refused."""
+        waiting = list(pending)
+        variants = self.context.variants(
+            self.session, [(each.request.enrolment, each.rubric) for each in waiting], at=self.at
+        )
+        prepared = []
+        for each in waiting:
+            enrolment, rubric, answer = each.request.enrolment, each.rubric, each.request.answer
+            judge = self.context.judge(self.session, run_id=enrolment.run_id, rubric=rubric)
+            earlier = each.earlier.answer if each.earlier else None
+            try:
+                variant = variants[enrolment.id, rubric.id]
+                submission = judge.prepare(variant, answer, earlier=earlier)
+                if any(isinstance(field, TextField | FileField) for field in judge.question.fields):
+                    refuse_missing_files(self.session, enrolment_id=enrolment.id, answer=answer)
+                prepared.append((each, judge, submission))
+            except StudentError as error:
+                self.results[each.number] = error
+        return prepared
 
-def _take_unanswered(wave: Batch) -> list[tuple[int, SubmitRequest]]:
-    """Those that were not answered before under their key."""
-    keys = [each.request.name for _, each in wave.sendings if each.request]
-    known = find_answered_requests(wave.session, keys=keys)
-    waiting = []
-    for place, sending in wave.sendings:
-        answered = known.get(sending.request.name) if sending.request else None
-        if answered is None or sending.request is None:
-            waiting.append((place, sending))
-            continue
-        try:
-            wave.results[place] = replay_response(answered, sending.request)
-        except KeysetError as error:
-            wave.results[place] = error
-    return waiting
+    def _judge(self, prepared: Sequence[tuple[_Pending, Judge, Submission]]) -> Iterator[_Judged]:
+        """Judge all answers to a question at once."""
+        groups: dict[int, list[tuple[_Pending, Judge, Submission]]] = defaultdict(list)
+        for each in prepared:
+            groups[id(each[1])].append(each)
+        for group in groups.values():
+            judge = group[0][1]
+            judgements = judge.judge([submission for *_, submission in group])
+            for (pending, _, submission), judgement in zip(group, judgements, strict=True):
+                yield self._make_attempt(pending, judge, submission, judgement)
 
+    def _make_attempt(
+        self, pending: _Pending, judge: Judge, submission: Submission, judgement: Judgement
+    ) -> _Judged:
+        request, rubric = pending.request, pending.rubric
+        attempt = AttemptLine(
+            id=make_id("att"),
+            run_id=request.enrolment.run_id,
+            enrolment_id=request.enrolment.id,
+            assignment=request.assignment,
+            question=request.question,
+            number=len(pending.before) + 1,
+            answer=request.answer,
+            answer_digest=pending.answer_digest,
+            publication_id=pending.published.line.id,
+            uses_attempt_id=pending.earlier.id if pending.earlier else None,
+            received_at=request.received_at,
+        )
+        receipt = compose_receipt(
+            judge,
+            submission,
+            judgement,
+            versions=rubric.versions,
+            attempt=attempt.id,
+            course=attempt.run_id,
+            received_at=attempt.received_at,
+        )
+        receipt = sign_receipt(receipt, self.context.signing_key)
+        score = judgement.score
+        line = JudgementLine(
+            id=make_id("jud"),
+            attempt_id=attempt.id,
+            number=1,
+            rubric_version=rubric.version,
+            verdicts=encode_verdicts(judgement),
+            misconceptions=encode_misconceptions(judgement),
+            uses=describe_used(submission.used),
+            awarded=score.awarded,
+            possible=score.possible,
+            pending=score.pending,
+            needs_person=any(each.needs_person for each in judgement.verdicts),
+            receipt=receipt.model_dump(mode="json"),
+            judged_at=self.at,
+        )
+        return _Judged(pending, attempt, line, judgement, receipt)
 
-def _load_pending(wave: Batch, waiting: list[tuple[int, SubmitRequest]]) -> list[Pending]:
-    """Look up what holds for each sending; those that are not allowed are refused."""
-    session = wave.session
-    extensions = find_extensions(
-        session, pairs={(each.enrolment.id, each.assignment) for _, each in waiting}
-    )
-    allowed: list[tuple[int, SubmitRequest, PublishedAssignment, Rubric, Policy]] = []
-    for place, sending in waiting:
-        try:
-            published = wave.in_force(sending)
-            rubric = published.rubric(sending.question)
-            extension = extensions.get((sending.enrolment.id, sending.assignment))
-            policy = published.policy(sending.question, extension)
-            _refuse_not_allowed(rubric, policy, at=sending.received_at)
-            allowed.append((place, sending, published, rubric, policy))
-        except KeysetError as error:
-            wave.results[place] = error
-    before: dict[StudentQuestion, list[_JudgedAttempt]] = defaultdict(list)
-    for judged in list_judged(session, parts=[each.part for _, each, *_ in allowed]):
-        before[judged[0].part].append(judged)
-    earlier = _find_counted_earlier(
-        session, [(sending, rubric) for _, sending, _, rubric, _ in allowed]
-    )
-    cases = []
-    for place, sending, published, rubric, policy in allowed:
-        used, sent_at = earlier.get(sending.part, (None, None))
-        if rubric.earlier is not None and used is None:
-            wave.results[place] = _make_earlier_missing_error(rubric)
-            continue
-        known = before[sending.part]
-        cases.append(Pending(place, sending, published, rubric, policy, known, used, sent_at))
-    return cases
+    def _store(self, judged: Sequence[_Judged]) -> None:
+        """Store attempts and grades, one course run after the other, and answer the requests."""
+        add_attempts(self.session, [(each.attempt, each.line) for each in judged], at=self.at)
+        runs: dict[str, list[_Judged]] = defaultdict(list)
+        for each in judged:
+            runs[each.attempt.run_id].append(each)
+        for run_id, group in runs.items():
+            grades = update_grades(
+                self.session,
+                self.context,
+                run_id=run_id,
+                parts=[each.attempt.part for each in group],
+                at=self.at,
+                judged=[
+                    judgement
+                    for each in group
+                    for judgement in (*each.pending.before, (each.attempt, each.line))
+                ],
+                extensions=self.extensions,
+                published={each.attempt.assignment: each.pending.published for each in group},
+            )
+            for each in group:
+                report = compose_attempt_report(
+                    each.attempt,
+                    each.judgement,
+                    each.receipt,
+                    uses=each.line.uses,
+                    points=each.line.awarded,
+                    reviews={},
+                    **self._report_options(
+                        each.pending,
+                        each.attempt,
+                        grades[each.attempt.part],
+                        attempts=each.attempt.number,
+                    ),
+                )
+                self._answer(each.pending, 201, report)
 
 
 def _refuse_not_allowed(rubric: Rubric, policy: Policy, *, at: datetime) -> None:
-    """Refuse an answer that arrives too early or too late, or has no place here at all."""
+    """Refuse an answer that arrives too early or too late, or that is graded elsewhere."""
     if any(isinstance(each, ExternalField) for each in rubric.question.fields):
         raise RequestRefused(
-            "This part is graded elsewhere; its score comes from there.", code="question.external"
+            "This question is graded elsewhere; its score comes from there.",
+            code="question.external",
         )
     window = policy.window
     match window.phase(at):
@@ -204,17 +420,17 @@ def _refuse_not_allowed(rubric: Rubric, policy: Policy, *, at: datetime) -> None
 
 
 def _find_counted_earlier(
-    session: Session, wanted: list[tuple[SubmitRequest, Rubric]]
+    session: Session, rubrics: Mapping[StudentQuestion, Rubric]
 ) -> dict[StudentQuestion, tuple[AttemptLine, datetime]]:
-    """The counted attempts at the parts that these build on, by the part that builds.
+    """The counted attempts at the questions that these build on, by the question that builds.
 
-    With each, when the newest attempt there came.
+    With each comes the time of the newest attempt there.
     """
-    sources: dict[StudentQuestion, StudentQuestion] = {}
-    for sending, rubric in wanted:
-        if rubric.earlier is not None:
-            enrolment_id, assignment, _ = sending.part
-            sources[sending.part] = (enrolment_id, assignment, rubric.earlier.form.id)
+    sources: dict[StudentQuestion, StudentQuestion] = {
+        (enrolment_id, assignment, question): (enrolment_id, assignment, rubric.earlier.form.id)
+        for (enrolment_id, assignment, question), rubric in rubrics.items()
+        if rubric.earlier is not None
+    }
     if not sources:
         return {}
     grades = find_grades(session, parts=sources.values())
@@ -225,273 +441,44 @@ def _find_counted_earlier(
         newest[attempt.part] = max(
             newest.get(attempt.part, attempt.received_at), attempt.received_at
         )
-    found = {}
-    for part, source in sources.items():
-        counted = grades[source].counted_attempt_id if source in grades else None
-        if counted is not None:
-            found[part] = attempts[counted], newest[source]
-    return found
+    return {
+        part: (attempts[counted], newest[source])
+        for part, source in sources.items()
+        if source in grades and (counted := grades[source].counted_attempt_id) is not None
+    }
 
 
-def _make_earlier_missing_error(rubric: Rubric) -> RequestRefused:
-    assert rubric.earlier is not None, "only then something is used"
-    before = rubric.earlier.form.id
+def _make_earlier_missing_error(earlier: Rubric) -> RequestRefused:
     return RequestRefused(
-        f"This part is about your own answer to {before}, and there is none yet. "
-        f"Send one to {before} first; no attempt was used.",
+        f"This question is about your own answer to {earlier.form.id}, and there is none yet. "
+        f"Submit one to {earlier.form.id} first; no attempt was used.",
         code="earlier.missing",
     )
 
 
-def _find_same_attempt(case: Pending) -> _JudgedAttempt | None:
-    """The attempt with the same answer, and on the same earlier attempt, if there is one.
+def _find_same_attempt(pending: _Pending) -> JudgedAttempt | None:
+    """The attempt with the same answer, on the same earlier attempt, if there is one.
 
-    Where the last attempt counts, it must be that one: an older answer sent again shall count.
+    Where the last attempt counts it must be that one: an older answer sent again then counts.
     """
-    digest = hash_answer(case.sending.answer)
-    candidates = case.before[-1:] if case.policy.counted is CountedAttempt.LAST else case.before
-    for attempt, judgement in candidates:
-        if attempt.answer_digest == digest and _builds_on_the_same(case, attempt):
+    is_last = pending.policy.counted is CountedAttempt.LAST
+    for attempt, judgement in pending.before[-1:] if is_last else pending.before:
+        if attempt.answer_digest == pending.answer_digest and _uses_same(pending, attempt):
             return attempt, judgement
     return None
 
 
-def _builds_on_the_same(case: Pending, attempt: AttemptLine) -> bool:
-    if case.earlier is None or case.earlier_sent_at is None:
+def _uses_same(pending: _Pending, attempt: AttemptLine) -> bool:
+    if pending.earlier is None or pending.earlier_sent_at is None:
         return attempt.uses_attempt_id is None
-    if case.policy.shows_result(case.sending.received_at):
-        return attempt.uses_attempt_id == case.earlier.id
-    # Whether the counted attempt is another one since would tell whether a newer one is better.
-    return attempt.received_at >= case.earlier_sent_at
+    if pending.policy.shows_result(pending.request.received_at):
+        return attempt.uses_attempt_id == pending.earlier.id
+    # Whether another attempt counts by now would tell whether a newer one is better.
+    return attempt.received_at >= pending.earlier_sent_at
 
 
 def _make_none_left_error(policy: Policy) -> RequestRefused:
-    """That all attempts are used."""
     most = policy.most_attempts
     used = f"All {most} attempts" if most > 1 else "The one attempt"
     verb = "are" if most > 1 else "is"
     return RequestRefused(f"{used} at this question {verb} used.", code="attempts.none_left")
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """A case whose answer was read."""
-
-    case: Pending
-    judge: Judge
-    submission: Submission
-
-
-def submit(
-    session: Session, context: GradingContext, sendings: Sequence[SubmitRequest], *, at: datetime
-) -> list[IdempotentResponse | KeysetError]:
-    """Judge answers and store them as attempts; the caller commits.
-
-    Each sending gets its answer, or the error that says why it was refused. `at` is when it is
-    written; what counts is when each one was received.
-    """
-    results: dict[int, IdempotentResponse | KeysetError] = {}
-    for wave in _split_batches(sendings):
-        results |= _submit_batch(Batch(session, context, wave, at))
-    return [results[place] for place in range(len(sendings))]
-
-
-def _split_batches(sendings: Sequence[SubmitRequest]) -> list[list[tuple[int, SubmitRequest]]]:
-    """Sendings in waves, each with at most one of a student and an assignment, in their order.
-
-    The second of a student must see the first: it may use it, repeat it or exceed the limit.
-    """
-    waves: list[list[tuple[int, SubmitRequest]]] = []
-    seen: dict[tuple[str, str], int] = defaultdict(int)
-    for place, sending in enumerate(sendings):
-        owner = (sending.enrolment.id, sending.assignment)
-        number = seen[owner]
-        seen[owner] += 1
-        if number == len(waves):
-            waves.append([])
-        waves[number].append((place, sending))
-    return waves
-
-
-def _submit_batch(wave: Batch) -> dict[int, IdempotentResponse | KeysetError]:
-    _lock_batch(wave)
-    cases = _remove_repeats(wave, _load_pending(wave, _take_unanswered(wave)))
-    _store(wave, _judge(_prepare_all(wave, cases)))
-    add_answered_requests(wave.session, wave.remembered)
-    return wave.results
-
-
-def _remove_repeats(wave: Batch, cases: list[Pending]) -> list[Pending]:
-    """Answer what was sent before as it was answered then; refuse what is over the limit."""
-    fresh = []
-    for case in cases:
-        same = _find_same_attempt(case)
-        if same is not None:
-            wave.answer(
-                case.place, case.sending, IdempotentResponse(200, _repeat_body(wave, case, same))
-            )
-        elif len(case.before) >= case.policy.most_attempts:
-            wave.results[case.place] = _make_none_left_error(case.policy)
-        else:
-            fresh.append(case)
-    return fresh
-
-
-def _repeat_body(wave: Batch, case: Pending, same: _JudgedAttempt) -> str:
-    part = case.sending.part
-    grade = find_grades(wave.session, parts=[part])[part]
-    return _make_body(wave, case, same, grade, count=len(case.before))
-
-
-def _prepare_all(wave: Batch, cases: list[Pending]) -> list[_Prepared]:
-    variants = wave.context.variants(
-        wave.session,
-        [(case.sending.enrolment, case.rubric) for case in cases],
-        at=wave.at,
-    )
-    read = []
-    for case in cases:
-        variant = variants[case.sending.enrolment.id, case.rubric.id]
-        try:
-            read.append(_prepare(wave, case, variant))
-        except StudentError as error:
-            wave.results[case.place] = error
-    return read
-
-
-def _prepare(wave: Batch, case: Pending, variant: Variant) -> _Prepared:
-    drawn = stack_variants([variant])
-    answer = read_answer(case.sending.answer, case.rubric.question.fields, drawn)
-    refuse_missing_files(
-        wave.session, enrolment_id=case.sending.enrolment.id, answer=case.sending.answer
-    )
-    judge = wave.context.judge(
-        wave.session, run_id=case.sending.enrolment.run_id, rubric=case.rubric
-    )
-    earlier = _read_earlier(case, variant)
-    return _Prepared(case, judge, Submission(variant, answer, judge.used(variant, earlier)))
-
-
-def _read_earlier(case: Pending, variant: Variant) -> Answer | None:
-    if case.earlier is None or case.rubric.earlier is None:
-        return None
-    fields = case.rubric.earlier.question.fields
-    try:
-        return read_answer(case.earlier.answer, fields, stack_variants([variant]))
-    except StudentError:
-        # The earlier question asks for something else since; then the reference is used.
-        return None
-
-
-def _judge(read: list[_Prepared]) -> list[tuple[_Prepared, Judgement]]:
-    """Judge all answers to a question at once."""
-    groups: dict[int, list[_Prepared]] = defaultdict(list)
-    for each in read:
-        groups[id(each.judge)].append(each)
-    judged: list[tuple[_Prepared, Judgement]] = []
-    for group in groups.values():
-        judgements = group[0].judge.judge([each.submission for each in group])
-        judged.extend(zip(group, judgements, strict=True))
-    return judged
-
-
-def _store(wave: Batch, judged: list[tuple[_Prepared, Judgement]]) -> None:
-    if not judged:
-        return
-    lines = [_make_lines(wave, each, judgement) for each, judgement in judged]
-    add_attempts(wave.session, lines, at=wave.at)
-    grades = _update_grades(wave, [each.case for each, _ in judged], lines)
-    for (each, _), line in zip(judged, lines, strict=True):
-        case = each.case
-        body = _make_body(wave, case, line, grades[case.sending.part], count=len(case.before) + 1)
-        wave.answer(case.place, case.sending, IdempotentResponse(201, body))
-
-
-def _make_lines(wave: Batch, read: _Prepared, judgement: Judgement) -> _JudgedAttempt:
-    case, sending = read.case, read.case.sending
-    earlier = None
-    if case.rubric.earlier is not None:
-        sent = case.earlier.answer if case.earlier else None
-        earlier = EarlierAnswer(case.rubric.earlier.version, sent)
-    receipt = compose_receipt(
-        read.judge,
-        read.submission,
-        judgement,
-        sent=sending.answer,
-        rubric_version=case.rubric.version,
-        earlier=earlier,
-    )
-    attempt = AttemptLine(
-        id=make_id("att"),
-        run_id=sending.enrolment.run_id,
-        enrolment_id=sending.enrolment.id,
-        assignment=sending.assignment,
-        question=sending.question,
-        number=len(case.before) + 1,
-        answer=sending.answer,
-        answer_digest=receipt.answer,
-        publication_id=case.published.line.id,
-        uses_attempt_id=case.earlier.id if case.earlier else None,
-        received_at=sending.received_at,
-    )
-    receipt = to_attempt_receipt(
-        receipt, attempt=attempt.id, course=attempt.run_id, received_at=attempt.received_at
-    )
-    used = read.submission.used
-    score = judgement.score
-    return attempt, JudgementLine(
-        id=make_id("jud"),
-        attempt_id=attempt.id,
-        number=1,
-        rubric_version=case.rubric.version,
-        verdicts=encode_verdicts(judgement),
-        misconceptions=encode_misconceptions(judgement),
-        uses=None if used is None else "own" if used.is_own else "reference",
-        awarded=score.awarded,
-        possible=score.possible,
-        pending=score.pending,
-        needs_person=any(each.needs_person for each in judgement.verdicts),
-        receipt=sign_receipt(receipt, wave.context.signing_key).model_dump(mode="json"),
-        judged_at=wave.at,
-    )
-
-
-def _update_grades(
-    wave: Batch, cases: list[Pending], lines: list[_JudgedAttempt]
-) -> dict[StudentQuestion, GradeLine]:
-    """Bring the grades up to date, one course run after the other."""
-    runs: dict[str, list[tuple[Pending, _JudgedAttempt]]] = defaultdict(list)
-    for case, line in zip(cases, lines, strict=True):
-        runs[case.sending.enrolment.run_id].append((case, line))
-    grades: dict[StudentQuestion, GradeLine] = {}
-    for run_id, pairs in runs.items():
-        grades |= update_grades(
-            wave.session,
-            wave.context,
-            run_id=run_id,
-            parts=[case.sending.part for case, _ in pairs],
-            at=wave.at,
-            judged=[each for case, line in pairs for each in (*case.before, line)],
-        )
-    return grades
-
-
-def _make_body(
-    wave: Batch, case: Pending, judged: _JudgedAttempt, grade: GradeLine, *, count: int
-) -> str:
-    attempt, judgement = judged
-    reviews = {}
-    if attempt.id in {before.id for before, _ in case.before}:
-        reviews = select_latest_reviews(list_reviews(wave.session, attempt_ids=[attempt.id]))
-    report = compose_attempt_report(
-        attempt,
-        judgement,
-        rubric=case.rubric,
-        policy=case.policy,
-        reviews=reviews.get(attempt.id, {}),
-        is_counted=grade.counted_attempt_id == attempt.id,
-        attempts_left=case.policy.most_attempts - count,
-        at=case.sending.received_at,
-        key=wave.context.signing_key,
-    )
-    return report.model_dump_json()

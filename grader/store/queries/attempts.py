@@ -61,6 +61,9 @@ class JudgementLine:
     judged_at: datetime
 
 
+#: An attempt with its latest judgement.
+JudgedAttempt = tuple[AttemptLine, JudgementLine]
+
 _ATTEMPT = (
     AttemptRow.id,
     AttemptRow.run_id,
@@ -92,7 +95,7 @@ _JUDGEMENT = (
 
 
 def _is_latest_judgement() -> ColumnElement[bool]:
-    """Holds for the judgement that holds: the newest one of its attempt."""
+    """True for the latest judgement of its attempt."""
     newest = (
         select(func.max(JudgementRow.number))
         .where(JudgementRow.attempt_id == AttemptRow.id)
@@ -114,10 +117,8 @@ def _is_near_questions(parts: set[StudentQuestion]) -> ColumnElement[bool]:
     )
 
 
-def list_judged(
-    session: Session, *, parts: Iterable[StudentQuestion]
-) -> list[tuple[AttemptLine, JudgementLine]]:
-    """All attempts at these parts in order, each with the judgement that holds."""
+def list_judged(session: Session, *, parts: Iterable[StudentQuestion]) -> list[JudgedAttempt]:
+    """All attempts at these parts in order, each with its latest judgement."""
     wanted = set(parts)
     if not wanted:
         return []
@@ -133,8 +134,8 @@ def list_judged(
     return [each for each in judged if each[0].part in wanted]
 
 
-def find_judged(session: Session, *, attempt_id: str) -> tuple[AttemptLine, JudgementLine] | None:
-    """An attempt with the judgement that holds."""
+def find_judged(session: Session, *, attempt_id: str) -> JudgedAttempt | None:
+    """An attempt with its latest judgement."""
     statement = (
         select(*_ATTEMPT, *_JUDGEMENT)
         .join(JudgementRow, JudgementRow.attempt_id == AttemptRow.id)
@@ -144,8 +145,8 @@ def find_judged(session: Session, *, attempt_id: str) -> tuple[AttemptLine, Judg
     return _split_row(tuple(row)) if row else None
 
 
-def get_judged(session: Session, *, attempt_id: str) -> tuple[AttemptLine, JudgementLine]:
-    """An attempt with the judgement that holds."""
+def get_judged(session: Session, *, attempt_id: str) -> JudgedAttempt:
+    """An attempt with its latest judgement."""
     found = find_judged(session, attempt_id=attempt_id)
     if found is None:
         raise NotFound
@@ -154,7 +155,7 @@ def get_judged(session: Session, *, attempt_id: str) -> tuple[AttemptLine, Judge
 
 def list_judged_of_question(
     session: Session, *, run_id: str, assignment: str, question: str | None = None
-) -> list[tuple[AttemptLine, JudgementLine]]:
+) -> list[JudgedAttempt]:
     """Everybody's attempts at an assignment or a question of it, by student and number."""
     statement = (
         select(*_ATTEMPT, *_JUDGEMENT)
@@ -171,7 +172,7 @@ def list_judged_of_question(
 
 def list_counted(
     session: Session, *, run_id: str, assignment: str, question: str | None = None
-) -> list[tuple[AttemptLine, JudgementLine]]:
+) -> list[JudgedAttempt]:
     """The attempts that count and have something that a person decides or has decided."""
     statement = (
         select(*_ATTEMPT, *_JUDGEMENT)
@@ -189,13 +190,13 @@ def list_counted(
     return [_split_row(tuple(row)) for row in session.execute(statement)]
 
 
-def _split_row(row: tuple[Any, ...]) -> tuple[AttemptLine, JudgementLine]:
+def _split_row(row: tuple[Any, ...]) -> JudgedAttempt:
     return AttemptLine(*row[: len(_ATTEMPT)]), JudgementLine(*row[len(_ATTEMPT) :])
 
 
 def add_attempts(
     session: Session,
-    judged: Sequence[tuple[AttemptLine, JudgementLine]],
+    judged: Sequence[JudgedAttempt],
     *,
     at: datetime,
 ) -> None:

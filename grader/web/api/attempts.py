@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import orjson
 from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field
 
@@ -115,17 +114,16 @@ async def create_attempt(
     key: IdempotencyKeyHeader = None,
 ) -> Response:
     """Judge an answer and record it as the caller's next attempt."""
-    sending = SubmitRequest(
+    submitted = SubmitRequest(
         enrolment=membership.need_enrolment(),
         assignment=assignment,
         question=question,
         answer=body.answer,
         received_at=at,
-        request=make_request_key(membership.caller.id, key, digest),
+        key=make_request_key(membership.caller.id, key, digest),
     )
-    answered = await service.writer.submit(service.submit, sending)
-    attempt_id = orjson.loads(answered.body)["id"]
-    return to_response(answered, {"Location": f"/api/v1/attempts/{attempt_id}"})
+    answered = await service.writer.submit(service.submit, submitted)
+    return to_response(answered, {"Location": f"/api/v1/attempts/{answered.created_id}"})
 
 
 @router.get(

@@ -195,7 +195,7 @@ def test_plans_are_not_confused_when_expressions_come_and_go() -> None:
     scope = rubric_of(NOISY).scope
     judge = judge_of(NOISY)
     environment = judge.environment(submit(NOISY, {"q": "40 (mu_a + mu_b)"}))
-    source = judge.ground.source(0, 2000)
+    source = judge.context.source(0, 2000)
 
     # Each expression is gone when the next one is read, and may get its place in memory.
     for number in range(50):

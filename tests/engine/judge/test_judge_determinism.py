@@ -41,7 +41,7 @@ ANSWERS: list[tuple[str, dict[str, Any]]] = [
 _SCRIPT = """
 import json, sys
 from tests.engine.judge.test_judge_determinism import ANSWERS, flat
-from tests.support import judged
+from tests.support.rubrics import judged
 print(json.dumps([flat(judged(question, sent)) for question, sent in ANSWERS]))
 """
 

@@ -25,7 +25,7 @@ def measured(
     judge = judge_of(question)
     submission = submit(question, sent, uses=uses)
     node = read_tree(formula, rubric_of(question).scope)
-    source = NoiseSource(judge.bank, judge.ground.key, "grading", 0, SETS)
+    source = NoiseSource(judge.bank, judge.context.key, "grading", 0, SETS)
     seen = observe(judge.question, judge.environment(submission), [node], source)
     return np.asarray(seen.values[0])
 
@@ -100,7 +100,7 @@ def test_the_noise_of_the_two_scores_has_the_stated_size() -> None:
     judge = judge_of(question)
     submission = submit(question, {"q": "500 (mu_a + mu_b)"})
     node = read_tree("unit(a)^T (k q) - unit(b)^T (k q)", rubric_of(question).scope)
-    source = NoiseSource(judge.bank, judge.ground.key, "grading", 0, SETS)
+    source = NoiseSource(judge.bank, judge.context.key, "grading", 0, SETS)
     (difference,) = observe(judge.question, judge.environment(submission), [node], source).values
 
     # |q| = 500 sqrt 2, and each score has the deviation sqrt(alpha) |q|: 2 C sqrt(alpha) in all.

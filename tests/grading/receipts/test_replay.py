@@ -108,7 +108,7 @@ def secrets_of(question: str, answer: dict[str, Any]) -> list[str]:
     variant, given = judge.variant("ada"), rubric.form.given
     unseen = [array for name, array in variant.values.items() if name not in given]
     hidden = [repr(float(number)) for array in unseen for number in array.flat]
-    key = judge.ground.key
+    key = judge.context.key
     return [*words, *hidden, encode_base64url(key), key.hex(), DEVELOPMENT_SECRET.decode()]
 
 
@@ -137,7 +137,7 @@ def test_an_unpublished_bundle_holds_nothing_that_is_not_the_students_yet(
     secrets = secrets_of(question, {**sent, **(uses or {})})
 
     assert not [secret for secret in secrets if json.dumps(secret)[1:-1] in text]
-    assert encode_base64url(judge_of(question).ground.key) in open_text
+    assert encode_base64url(judge_of(question).context.key) in open_text
 
 
 def test_a_hidden_draw_is_in_the_bundle_only_when_published() -> None:
