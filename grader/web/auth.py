@@ -1,4 +1,4 @@
-"""Who calls and whether they may, before a route does anything.
+"""Authentication and authorisation, before a route does anything.
 
 The order is the same everywhere: not signed in (401), too often (429), nothing there or not yours
 (404), not in the scope of the token (403), not in your role (403).
@@ -6,8 +6,8 @@ The order is the same everywhere: not signed in (401), too often (429), nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -24,6 +24,7 @@ from grader.accounts.callers import (
 from grader.accounts.sign_in import is_csrf_token
 from grader.domain.roles import Role, Scope
 from grader.errors import ForgedRequest, MissingRole, NotSignedIn
+from grader.store.database import Session
 from grader.store.queries.credentials import record_token_use
 from grader.web.params import CourseId
 from grader.web.service import Service, get_received_at, get_service
@@ -33,15 +34,15 @@ CSRF_HEADER = "X-CSRF-Token"
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 
 
-def _authenticate(request: Request) -> Caller:
-    """Whoever calls, by token or by the browser's session.
+def _authenticate(request: Request, session: Session) -> Caller:
+    """The caller, by token or by the browser's session.
 
     Raises
     ------
     NotSignedIn
-        Where there is neither, or it does not hold any more.
+        Where there is neither, or it is no longer valid.
     ForgedRequest
-        Where a browser was made to send it by another site.
+        Where another site made the browser send it.
     """
     service, at = get_service(request), get_received_at(request)
     header = request.headers.get("authorization")
@@ -49,25 +50,19 @@ def _authenticate(request: Request) -> Caller:
         kind, _, token = header.partition(" ")
         if kind.lower() != "bearer" or not token.strip():
             raise NotSignedIn("The Authorization header must be: Bearer, a space, the token.")
-        with service.database.read() as session:
-            caller = check_token(session, token.strip(), at=at)
-        _record_token_use(service, caller, at)
+        caller = check_token(session, token.strip(), at=at)
+        token_id = caller.token_id
+        if token_id is not None and has_use_to_record(caller, at=at):
+            service.writer.note(lambda session: record_token_use(session, token_id=token_id, at=at))
     else:
         secret = find_session_secret(request)
         if secret is None:
             raise NotSignedIn
         if request.method not in _SAFE_METHODS:
             refuse_forged(request, secret, request.headers.get(CSRF_HEADER, ""))
-        with service.database.read() as session:
-            caller = check_session(session, secret, at=at)
+        caller = check_session(session, secret, at=at)
     request.state.caller = caller.id
     return caller
-
-
-def _record_token_use(service: Service, caller: Caller, at: datetime) -> None:
-    token_id = caller.token_id
-    if token_id is not None and has_use_to_record(caller, at=at):
-        service.writer.note(lambda session: record_token_use(session, token_id=token_id, at=at))
 
 
 def find_session_secret(request: Request) -> str | None:
@@ -104,37 +99,46 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _check_rate_limit(request: Request, response: Response, budget: str, caller: Caller) -> None:
-    # By the person, who could make as many tokens as there are calls to make.
-    left = get_service(request).budgets.spend(budget, caller.id)
-    response.headers.update(left.headers())
+@contextmanager
+def _open_call(
+    request: Request, response: Response, budget: str
+) -> Iterator[tuple[Session, Caller]]:
+    """One read session for everything that is asked about a caller.
+
+    A call that is refused later is counted, too, or one could search for what exists without end.
+    It is counted by person, who could make any number of tokens.
+    """
+    service = get_service(request)
+    with service.database.read() as session:
+        caller = _authenticate(request, session)
+        left = service.budgets.spend(budget, caller.id)
+        response.headers.update(left.headers())
+        yield session, caller
 
 
 def make_caller_dependency(scope: Scope | None, *, budget: str = "read") -> Callable[..., Caller]:
     """A dependency: the caller, whose token must have this scope."""
 
-    def find(request: Request, response: Response) -> Caller:
-        caller = _authenticate(request)
-        _check_rate_limit(request, response, budget, caller)
-        if scope is not None:
-            caller.need(scope)
-        return caller
+    def get_caller(request: Request, response: Response) -> Caller:
+        with _open_call(request, response, budget) as (_, caller):
+            if scope is not None:
+                caller.need(scope)
+            return caller
 
-    return find
+    return get_caller
 
 
 def make_operator_dependency(scope: Scope, *, budget: str = "read") -> Callable[..., Caller]:
     """A dependency: the caller, who must operate the service."""
 
-    def find(request: Request, response: Response) -> Caller:
-        caller = _authenticate(request)
-        _check_rate_limit(request, response, budget, caller)
-        caller.need(scope)
-        if not caller.is_operator:
-            raise MissingRole("Only operators of the service may do this.")
-        return caller
+    def get_operator(request: Request, response: Response) -> Caller:
+        with _open_call(request, response, budget) as (_, caller):
+            caller.need(scope)
+            if not caller.is_operator:
+                raise MissingRole("Only operators of the service may do this.")
+            return caller
 
-    return find
+    return get_operator
 
 
 def make_membership_dependency(
@@ -142,17 +146,14 @@ def make_membership_dependency(
 ) -> Callable[..., Membership]:
     """A dependency: the caller in the course of the path, with this scope and role."""
 
-    def find(request: Request, response: Response, course: CourseId) -> Membership:
-        caller = _authenticate(request)
-        # Also what is refused is spent, or one could look for what is there without end.
-        _check_rate_limit(request, response, budget, caller)
-        with get_service(request).database.read() as session:
+    def get_caller_membership(request: Request, response: Response, course: CourseId) -> Membership:
+        with _open_call(request, response, budget) as (session, caller):
             membership = get_membership(session, caller, run_id=course)
-        caller.need(scope)
-        membership.need(role)
-        return membership
+            caller.need(scope)
+            membership.need(role)
+            return membership
 
-    return find
+    return get_caller_membership
 
 
 #: The caller, whatever the token may do.

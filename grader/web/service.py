@@ -1,4 +1,4 @@
-"""The parts that the routes work with, put together by whoever starts the service."""
+"""The parts that routes work with, put together by the entry points."""
 
 from __future__ import annotations
 
@@ -72,5 +72,16 @@ def get_received_at(request: Request) -> datetime:
     return moment
 
 
-ServiceDep = Annotated[Service, Depends(get_service)]
-ReceivedAt = Annotated[datetime, Depends(get_received_at)]
+# A dependency that is not async would be run in a thread of its own.
+
+
+async def _service(request: Request) -> Service:
+    return get_service(request)
+
+
+async def _received_at(request: Request) -> datetime:
+    return get_received_at(request)
+
+
+ServiceDep = Annotated[Service, Depends(_service)]
+ReceivedAt = Annotated[datetime, Depends(_received_at)]

@@ -14,7 +14,7 @@ from grader.engine.random.keysets import NoiseSource, sample_key_sets
 from grader.engine.random.variants import Variant, stack_variants
 from grader.engine.sample.plans import Plan, plan_for
 from grader.formula.eval.arrays import LazyMatrix
-from grader.formula.eval.evaluate import Environment, evaluate_raw
+from grader.formula.eval.evaluate import Environment, Evaluation
 from grader.formula.typed.tree import Multiply, Name, Node
 
 Array = NDArray[Any]
@@ -58,8 +58,9 @@ def add_fixed_values(
 
 
 def _compute_fixed_values(plan: Plan, environment: Environment) -> dict[int, Array]:
+    evaluation = Evaluation(environment)
     with np.errstate(all="ignore"):
-        return {id(node): evaluate_raw(node, environment) for node in plan.fixed}
+        return {id(node): evaluation.value(node) for node in plan.fixed}
 
 
 def select_rows(environment: Environment, rows: NDArray[np.intp] | slice) -> Environment:
@@ -106,9 +107,10 @@ def _observe(
         environment.products,
         plan.read_once,
     )
+    evaluation = Evaluation(known)
     for name, node in plan.steps:
-        values[name] = evaluate_raw(node, known)
-    return Observations(tuple(evaluate_raw(node, known) for node in nodes), kept)
+        values[name] = evaluation.value(node)
+    return Observations(tuple(evaluation.value(node) for node in nodes), kept)
 
 
 def add_noise_products(
@@ -133,10 +135,10 @@ def _compute_product(node: Multiply, environment: Environment) -> Array:
     assert isinstance(node.left, Name), "a plan's products are those of named keys"
     keys = environment.values[node.left.name]
     assert isinstance(keys, LazyMatrix), "a plan's products are those of sampled keys"
-    return keys.product(evaluate_raw(node.right, environment))
+    return keys.product(Evaluation(environment).value(node.right))
 
 
 def _compute_kept(question: Question, environment: Environment) -> Array | None:
     if question.key_sets is None or question.key_sets.keep is None:
         return None
-    return evaluate_raw(question.key_sets.keep, environment)
+    return Evaluation(environment).value(question.key_sets.keep)

@@ -46,15 +46,10 @@ class Environment:
         return cls({})
 
 
-def evaluate_raw(node: t.Node, environment: Environment) -> Array:
-    """The value of a node, as `evaluate`, for callers that silence NumPy's warnings themselves."""
-    return _Evaluation(environment).value(node)
-
-
 def evaluate(node: t.Node, environment: Environment) -> Array:
     """The value of a node, of shape (answers, key sets, …); may hold infinities and NaN."""
     with np.errstate(all="ignore"):
-        return evaluate_raw(node, environment)
+        return Evaluation(environment).value(node)
 
 
 def evaluate_finite(node: t.Node, environment: Environment) -> Array:
@@ -79,8 +74,11 @@ def _make_not_finite_error(node: t.Node, environment: Environment) -> FormulaErr
     )
 
 
-class _Evaluation:
-    """One walk over a tree; holds the values of bound indices on the way."""
+class Evaluation:
+    """Computes nodes in one environment; holds the values of bound indices on the way.
+
+    The caller silences NumPy's warnings.
+    """
 
     __slots__ = ("bound", "environment")
 
@@ -93,14 +91,15 @@ class _Evaluation:
         ready = self.environment.ready.get(id(node))
         if ready is not None:
             return ready
-        result = _HANDLERS[type(node)](self, node)
+        match node:
+            # Most nodes are one of these two.
+            case t.Name():
+                result: Array | LazyMatrix = self.environment.values[node.name]
+            case t.Number():
+                return _constant(node.value)
+            case _:
+                result = _HANDLERS[type(node)](self, node)
         return result if type(result) is np.ndarray else _to_array(result)
-
-    def _name(self, node: t.Name) -> Array | LazyMatrix:
-        return self.environment.values[node.name]
-
-    def _number(self, node: t.Number) -> Array:
-        return _constant(node.value)
 
     def _add(self, node: t.Add) -> Array:
         left, right = self.value(node.left), self.value(node.right)
@@ -136,7 +135,10 @@ class _Evaluation:
         if node.product is t.Product.DOT and (dotted := self._row_dot(node)) is not None:
             return dotted
         # Only what has a name can be a matrix that is never built.
-        left = self._name(node.left) if isinstance(node.left, t.Name) else self.value(node.left)
+        if isinstance(node.left, t.Name):
+            left = self.environment.values[node.left.name]
+        else:
+            left = self.value(node.left)
         if isinstance(left, LazyMatrix):
             if node.product is t.Product.MATRIX_COLUMN:
                 product = self.environment.products.get(id(node))
@@ -225,7 +227,7 @@ class _Evaluation:
         return np.asarray(compared)
 
 
-class _TracingEvaluation(_Evaluation):
+class _TracingEvaluation(Evaluation):
     """An evaluation that remembers the first part that is not finite."""
 
     __slots__ = ("culprit",)
@@ -254,23 +256,21 @@ def _to_array(value: Array | LazyMatrix) -> Array:
 
 
 #: How each kind of node is computed.
-_HANDLERS: dict[type[t.Node], Callable[[_Evaluation, Any], Array | LazyMatrix]] = {
-    t.Name: _Evaluation._name,
-    t.Number: _Evaluation._number,
-    t.Identity: _Evaluation._identity,
-    t.FamilyMember: _Evaluation._member,
-    t.Negate: _Evaluation._negate,
-    t.Transpose: _Evaluation._transpose,
-    t.Add: _Evaluation._add,
-    t.Multiply: _Evaluation._multiply,
-    t.Divide: _Evaluation._divide,
-    t.Power: _Evaluation._power,
-    t.MatrixPower: _Evaluation._matrix_power,
-    t.FunctionCall: _Evaluation._call,
-    t.SizedCall: _Evaluation._sized_call,
-    t.UnitVector: _Evaluation._unit_vector,
-    t.Stack: _Evaluation._stack,
-    t.Series: _Evaluation._series,
-    t.Compare: _Evaluation._compare,
-    t.And: _Evaluation._both,
+_HANDLERS: dict[type[t.Node], Callable[[Evaluation, Any], Array | LazyMatrix]] = {
+    t.Identity: Evaluation._identity,
+    t.FamilyMember: Evaluation._member,
+    t.Negate: Evaluation._negate,
+    t.Transpose: Evaluation._transpose,
+    t.Add: Evaluation._add,
+    t.Multiply: Evaluation._multiply,
+    t.Divide: Evaluation._divide,
+    t.Power: Evaluation._power,
+    t.MatrixPower: Evaluation._matrix_power,
+    t.FunctionCall: Evaluation._call,
+    t.SizedCall: Evaluation._sized_call,
+    t.UnitVector: Evaluation._unit_vector,
+    t.Stack: Evaluation._stack,
+    t.Series: Evaluation._series,
+    t.Compare: Evaluation._compare,
+    t.And: Evaluation._both,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field
@@ -56,6 +56,8 @@ _SUBMIT_ERRORS = build_error_responses(
 
 class AnswerRequest(RequestBody):
     """An answer: one member for each field."""
+
+    has_text_values: ClassVar[bool] = False
 
     answer: Any = Field(
         description="The fields by name: numbers, nested lists, or text that holds a formula, "

@@ -1,8 +1,8 @@
-"""Bodies are read under caps and as strict JSON before anything else looks at them.
+"""Request bodies: size, type and deadline are checked, then the JSON is read strictly, once.
 
-The order: compression and size by the headers, the type, the bytes under a cap and a deadline, JSON
-without NaN, overflow, repeated keys or depth, and only then the model of the route. What fails is a
-`MalformedRequest`, never a defect.
+The order: compression and size by the headers, the type, the bytes under a limit and a deadline,
+JSON without NaN, overflow, repeated keys or depth, and only then the model of the route. What fails
+is a `MalformedRequest`, never a defect.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 from urllib.parse import parse_qsl
 
 from fastapi import FastAPI, Request, Response
@@ -52,6 +52,9 @@ class RequestBody(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
+    has_text_values: ClassVar[bool] = True
+    """Whether a time, a decimal or a tuple may stand as text or list, which only JSON may do."""
+
     @classmethod
     def __get_pydantic_core_schema__(
         cls, source: type[BaseModel], handler: GetCoreSchemaHandler
@@ -63,7 +66,7 @@ class RequestBody(BaseModel):
             return schema
 
         def validate(data: Any, inner: core_schema.ValidatorFunctionWrapHandler) -> Any:
-            if isinstance(data, JsonObject):
+            if isinstance(data, JsonObject) and cls.has_text_values:
                 return cls.model_validate_json(data.text)
             return inner(data)
 
@@ -100,22 +103,16 @@ class StrictRoute(APIRoute):
 
 
 class _ParsedRequest(Request):
-    """A request whose body has been read and decoded."""
+    """A request whose body has been read and decoded, which Starlette then does not repeat."""
 
     def __init__(self, scope: Scope, receive: Receive, body: bytes) -> None:
         super().__init__(scope, receive)
-        self._read = body
-        self._decoded = read_json(body) if body else None
-
-    async def body(self) -> bytes:
-        return self._read
-
-    async def json(self) -> Any:
-        return self._decoded
+        self._body = body
+        self._json = read_json(body) if body else None
 
 
 def _get_body_limits(request: Request) -> BodyLimits:
-    """The caps of the app that a request came to."""
+    """The limits of the app that a request came to."""
     found = getattr(request.app.state, "caps", None)
     return found if isinstance(found, BodyLimits) else BodyLimits()
 
@@ -135,21 +132,22 @@ async def read_body(request: Request, *, types: tuple[str, ...], most_bytes: int
     MalformedRequest
         For another type, a compressed, too large or slow body.
     """
-    _refuse_compression(request.headers)
-    _refuse_length(request.headers, most_bytes)
-    if "content-type" in request.headers:
-        _refuse_type(request.headers, types)
+    _check_headers(request.headers, types, most_bytes)
+    seconds = _get_body_limits(request).body_seconds
+    body = bytearray()
     try:
-        async with asyncio.timeout(_get_body_limits(request).body_seconds):
-            body = await _collect(request, most_bytes)
+        async with asyncio.timeout(seconds):
+            async for piece in request.stream():
+                body += piece
+                if len(body) > most_bytes:
+                    raise _make_size_error(most_bytes)
     except TimeoutError:
         raise MalformedRequest(
-            f"The body did not arrive within {_get_body_limits(request).body_seconds:g} seconds.",
-            code="body.slow",
+            f"The body did not arrive within {seconds:g} seconds.", code="body.slow"
         ) from None
     if body and "content-type" not in request.headers:
-        _refuse_type(request.headers, types)
-    return body
+        raise _make_type_error(types)
+    return bytes(body)
 
 
 async def read_form(request: Request, *, most_bytes: int = 65_536) -> dict[str, str]:
@@ -177,43 +175,23 @@ async def read_form(request: Request, *, most_bytes: int = 65_536) -> dict[str, 
     return found
 
 
-async def _collect(request: Request, most_bytes: int) -> bytes:
-    body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > most_bytes:
-            raise _too_large(most_bytes)
-    return bytes(body)
-
-
-def _refuse_compression(headers: Headers) -> None:
-    named = ",".join(headers.getlist("content-encoding"))
-    if any(each.strip().lower() not in ("", "identity") for each in named.split(",")):
+def _check_headers(headers: Headers, types: Iterable[str], most_bytes: int) -> None:
+    """Refuse a body by what its headers say of compression, length and type."""
+    encodings = ",".join(headers.getlist("content-encoding")).split(",")
+    if any(each.strip().lower() not in ("", "identity") for each in encodings):
         raise MalformedRequest(
             "A compressed body is not taken; send it without Content-Encoding.",
             code="body.encoding",
         )
-
-
-def _refuse_length(headers: Headers, most_bytes: int) -> None:
-    stated = headers.get("content-length")
-    if stated is None:
-        return
-    if not (stated.isascii() and stated.isdigit()):
+    length = headers.get("content-length", "0")
+    if not (length.isascii() and length.isdigit()):
         raise MalformedRequest("Content-Length must be a number.", code="body.length")
     # Python refuses to read numbers of thousands of digits, and such a number is too large anyway.
-    if len(stated) > 18 or int(stated) > most_bytes:
-        raise _too_large(most_bytes)
-
-
-def _too_large(most_bytes: int) -> MalformedRequest:
-    return MalformedRequest(
-        f"The body may have at most {most_bytes} bytes; it has more.", code="body.too_large"
-    )
-
-
-def _refuse_type(headers: Headers, types: Iterable[str]) -> None:
+    if len(length) > 18 or int(length) > most_bytes:
+        raise _make_size_error(most_bytes)
     stated = headers.getlist("content-type")
+    if not stated:
+        return
     kind, *parameters = stated[0].split(";") if len(stated) == 1 else [""]
     charsets = [
         value.strip(" \t\"'").lower()
@@ -222,7 +200,17 @@ def _refuse_type(headers: Headers, types: Iterable[str]) -> None:
     ]
     is_utf8 = all(charset in ("utf-8", "utf8") for charset in charsets)
     if kind.strip().lower() not in types or not is_utf8:
-        raise MalformedRequest(
-            f"The body must be {' or '.join(types)} in UTF-8, and its Content-Type must say so.",
-            code="body.type",
-        )
+        raise _make_type_error(types)
+
+
+def _make_size_error(most_bytes: int) -> MalformedRequest:
+    return MalformedRequest(
+        f"The body may have at most {most_bytes} bytes; it has more.", code="body.too_large"
+    )
+
+
+def _make_type_error(types: Iterable[str]) -> MalformedRequest:
+    return MalformedRequest(
+        f"The body must be {' or '.join(types)} in UTF-8, and its Content-Type must say so.",
+        code="body.type",
+    )

@@ -12,6 +12,8 @@ import orjson
 from grader.errors import ErrorDetail, MalformedRequest
 
 _POSITION = re.compile(r" at line (\d+) column (\d+)$")
+# Numbers that may be too large for a double or for 64 bits.
+_LARGE_NUMBER = re.compile(rb"[eE]\+?\d{3}|\d{19}")
 _REPEATED = re.compile(r'^Detected duplicate key "(.*)"$', re.DOTALL)
 
 
@@ -35,32 +37,38 @@ def read_json(text: bytes) -> Any:
         at most two hundred levels.
     """
     try:
-        # This refuses NaN, numbers beyond double precision, byte order marks and lone surrogates.
-        decoded = orjson.loads(text)
-    except orjson.JSONDecodeError as fault:
-        raise _explain(fault, text) from None
-    _refuse_repeated_keys(text)
+        # No string that a student sent stays in the parser's cache.
+        decoded = jiter.from_json(
+            text, allow_inf_nan=False, cache_mode="none", catch_duplicate_keys=True
+        )
+        if _LARGE_NUMBER.search(text):
+            # Only this parser refuses numbers beyond double precision.
+            decoded = orjson.loads(text)
+    except ValueError as error:
+        raise _explain(error, text) from None
     if b"\\u0000" in text:
         _refuse_nul(decoded)
     return JsonObject(decoded, text) if isinstance(decoded, dict) else decoded
 
 
-def _refuse_repeated_keys(text: bytes) -> None:
+def _explain(error: ValueError, text: bytes) -> MalformedRequest:
+    """Why a text was refused, in the words of the parser that explains it better."""
     try:
-        # No string that a student sent is kept in the parser's cache.
-        jiter.from_json(text, catch_duplicate_keys=True, cache_mode="none")
-    except ValueError as fault:
-        said = str(fault)
-        place = _POSITION.search(said)
-        at = f" near line {place[1]}, column {place[2]}" if place else ""
-        repeated = _REPEATED.match(_POSITION.sub("", said))
-        if repeated:
-            key = "".join(c if c.isprintable() else "?" for c in repeated[1][:40])
-            message = f'The key "{key}" is there twice in one object{at}.'
-            raise MalformedRequest(message, code="json.repeated") from None
-        if "recursion" in said:
-            raise _too_deep(at) from None
-        raise MalformedRequest(f"This is not JSON{at}.", code="json.invalid") from None
+        orjson.loads(text)
+    except orjson.JSONDecodeError as better:
+        return _explain_syntax(better, text)
+    said = str(error)
+    position = _POSITION.search(said)
+    at = f" near line {position[1]}, column {position[2]}" if position else ""
+    repeated = _REPEATED.match(_POSITION.sub("", said))
+    if repeated:
+        key = "".join(c if c.isprintable() else "?" for c in repeated[1][:40])
+        return MalformedRequest(
+            f'The key "{key}" occurs twice in one object{at}.', code="json.repeated"
+        )
+    if "recursion" in said:
+        return _make_depth_error(at)
+    return MalformedRequest(f"This is not JSON{at}.", code="json.invalid")
 
 
 def _refuse_nul(decoded: object) -> None:
@@ -87,11 +95,11 @@ def _find_nul(value: object, pointer: str) -> Iterator[str]:
                 yield from _find_nul(each, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}")
 
 
-def _explain(fault: orjson.JSONDecodeError, text: bytes) -> MalformedRequest:
+def _explain_syntax(fault: orjson.JSONDecodeError, text: bytes) -> MalformedRequest:
     at = f"line {fault.lineno}, column {fault.colno}"
     said = fault.msg
     if "depth" in said or "recursion" in said:
-        return _too_deep(f" at {at}")
+        return _make_depth_error(f" at {at}")
     if "infinity" in said:
         return MalformedRequest(
             f"The number at {at} is beyond double precision (1.8e308).", code="json.number"
@@ -116,5 +124,5 @@ def _is_not_finite(fault: orjson.JSONDecodeError, text: bytes) -> bool:
     return re.match(r".?-?(NaN|Infinity|nan\b|inf)", rest, re.DOTALL) is not None
 
 
-def _too_deep(at: str) -> MalformedRequest:
+def _make_depth_error(at: str) -> MalformedRequest:
     return MalformedRequest(f"The JSON is nested too deeply{at}.", code="json.depth")
