@@ -242,8 +242,8 @@ def _measure_noise_memory() -> BenchmarkResult:
     mebi = 1024 * 1024
     return BenchmarkResult(
         "noise kept for 20 students",
-        judge.bank.kept_bytes / mebi,
-        judge.bank.most_bytes / mebi,
+        judge.bank.cached_bytes / mebi,
+        judge.bank.max_bytes / mebi,
         "MiB",
     )
 
