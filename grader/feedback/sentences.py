@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from grader.domain.verdicts import Evidence, Outcome, Reason, Verdict
-from grader.engine.question import Criterion, MeasuredCriterion, PredictedCriterion, Question
+from grader.engine.question import (
+    Criterion,
+    Level,
+    MeasuredCriterion,
+    PredictedCriterion,
+    Question,
+)
 from grader.formula.text.render import to_text
 from grader.formula.typed import tree as t
 
@@ -72,10 +78,17 @@ def _find_wording(verdict: Verdict, question: Question) -> _Wording:
 
 def _choose_wording(criterion: Criterion, question: Question) -> _Wording:
     match criterion:
-        case MeasuredCriterion(measure=measure, levels=levels):
-            if levels[0].at_least is not None:
-                return _name_lower_bounded(measure)
+        case MeasuredCriterion(measure=measure, levels=(Level(at_least=None), *_)):
             return _name_deviation(measure, question)
+        case MeasuredCriterion(measure=t.FunctionCall(name="tv")):
+            return _Wording("share of the weight that is placed differently")
+        case MeasuredCriterion(
+            measure=t.FunctionCall(name="distance") | t.Divide(left=t.FunctionCall(name="distance"))
+        ):
+            # A distance that must be large is one between two results.
+            return _Wording("distance")
+        case MeasuredCriterion(measure=measure):
+            return _Wording(_find_noun(measure) or "measured value")
         case PredictedCriterion(expected=expected):
             return _Wording(_find_noun(expected) or "value")
         case _:
@@ -95,17 +108,6 @@ def _name_deviation(measure: t.Node, question: Question) -> _Wording:
             name="max", arguments=(t.FunctionCall(name="abs", arguments=(t.Add(sign=-1),)),)
         ):
             return _Wording("largest difference from what it should be")
-        case _:
-            return _Wording(_find_noun(measure) or "measured value")
-
-
-def _name_lower_bounded(measure: t.Node) -> _Wording:
-    """Name a measure that must be large: a distance is then one between two results."""
-    match measure:
-        case t.FunctionCall(name="tv"):
-            return _Wording("share of the weight that is placed differently")
-        case t.FunctionCall(name="distance") | t.Divide(left=t.FunctionCall(name="distance")):
-            return _Wording("distance")
         case _:
             return _Wording(_find_noun(measure) or "measured value")
 

@@ -108,6 +108,7 @@ class KeySets:
     keep: Node | None = None
 
 
+@dataclass(eq=False, slots=True)
 class SampledKeys(LazyMatrix):
     """Gaussian keys, for every answer and key set.
 
@@ -120,22 +121,11 @@ class SampledKeys(LazyMatrix):
     stretch : (B, S) array of the factors by which that key is moved along its mean
     """
 
-    __slots__ = ("deviation", "mean", "noise", "position", "stretch")
-
-    def __init__(
-        self,
-        mean: Array,
-        deviation: Array,
-        noise: Array,
-        *,
-        position: NDArray[np.intp] | None = None,
-        stretch: Array | None = None,
-    ) -> None:
-        self.mean = mean
-        self.deviation = deviation
-        self.noise = noise
-        self.position = position
-        self.stretch = stretch
+    mean: Array
+    deviation: Array
+    noise: Array
+    position: NDArray[np.intp] | None = None
+    stretch: Array | None = None
 
     def product(self, vectors: Array) -> Array:
         """The noise times one vector per answer, of shape (B, n, S)."""
