@@ -18,8 +18,7 @@ from grader.client.progress import Assignment, AssignmentStanding, Course, read_
 from grader.client.questions import Question, read_question
 from grader.client.responses import from_json, read_response, to_arrays
 from grader.client.results import Reading, Result, read_result
-from grader.client.retries import Patience
-from grader.client.transport import ApiRequest, Transport
+from grader.client.transport import ApiRequest, Patience, Transport
 
 ADDRESS_VARIABLE = "KEYSET"
 TOKEN_VARIABLE = "KEYSET_TOKEN"

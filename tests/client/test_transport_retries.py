@@ -11,7 +11,7 @@ import pytest
 
 from grader import __version__
 from grader.client import Client, ClientError, Patience
-from grader.client.retries import read_retry_after
+from grader.client.transport import read_retry_after
 from tests.support.live_service import Running
 from tests.support.proxies import CUT, DROP, HANG, PASS, Proxy, answer, body, header, run_proxy
 
