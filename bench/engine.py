@@ -1,7 +1,7 @@
-"""How fast the engine and the grade dashboard are, as ratios within one run.
+"""The speed of the engine and the grade dashboard, as ratios within one run.
 
-The machines this runs on are noisy, so that seconds mean little. What is compared is measured in
-turns, and the fastest of many turns counts.
+On a noisy machine seconds mean little. What is compared is measured in turns, and the fastest of
+many turns counts.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ Array = NDArray[Any]
 
 _QUESTION = "self-attention-and-transformers", "c-i"
 _STUDENTS = 256
-#: How many students are in the classes whose grades are shown.
+#: The sizes of the classes whose grades are shown.
 _CLASSES = (2_000, 10_000)
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkResult:
-    """One line of the table: what was measured and how much was promised at most."""
+    """One line of the table: what was measured, and the promised limit."""
 
     what: str
     measured: float
@@ -53,22 +53,22 @@ class BenchmarkResult:
 
 
 def run_benchmarks(
-    turns: Annotated[int, typer.Option(min=3, help="How often everything is measured.")] = 200,
+    turns: Annotated[int, typer.Option(min=3, help="How often to measure everything.")] = 200,
     check: Annotated[
         bool, typer.Option(help="Also time `grader check` of all shipped rubrics.")
     ] = True,
     pages: Annotated[
-        bool, typer.Option(help="Also time the page of all grades, with up to 10 000 students.")
+        bool, typer.Option(help="Also time the gradebook page, with up to 10,000 students.")
     ] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure the speed of grading and of the grade dashboard, beside what is promised.
+    """Measure the speed of grading and of the grade dashboard against the promised limits.
 
-    Exit code 0: all promises are kept. 1: one is not.
+    Exit code 0: all limits are met. 1: at least one is not.
     """
     figures = _measure_engine(turns=turns, check=check)
     if pages:
-        figures += measure_pages(turns=max(3, turns // 4), tell=not as_json)
+        figures += measure_pages(turns=max(3, turns // 4), with_plans=not as_json)
     if as_json:
         print_json([_to_json(figure) for figure in figures])
     else:
@@ -108,23 +108,23 @@ def _measure_engine(*, turns: int, check: bool) -> list[BenchmarkResult]:
 
 
 def measure_pages(
-    *, turns: int, tell: bool, sizes: Sequence[int] = _CLASSES
+    *, turns: int, with_plans: bool, sizes: Sequence[int] = _CLASSES
 ) -> list[BenchmarkResult]:
-    """How long the page of all grades takes, beside its statements; with `tell`, their plans."""
-    # The service is imported only here: all else works without it.
+    """Time the gradebook page against its SQL statements; `with_plans` prints the query plans."""
+    # Imported only here: the other benchmarks work without the service.
     from bench.pages import GRADES, ORDERS, QUESTIONS, open_bench_service
 
     figures = []
     for students in sizes:
         label = f"{students} students x {QUESTIONS}"
-        with open_bench_service(students=students) as hall:
+        with open_bench_service(students=students) as service:
             for order, query in ORDERS.items():
-                measured = hall.measure(GRADES + query, turns=turns)
+                measured = service.measure(GRADES + query, turns=turns)
                 what = f"grades by {order}, {label}"
                 figures.append(BenchmarkResult(what, 1e3 * measured.page, 1000.0, "ms"))
                 figures.append(BenchmarkResult(f"{what} / its SQL", measured.ratio, 3.0, "x"))
-                if tell:
-                    _print_plans(what, hall.plans(GRADES + query))
+                if with_plans:
+                    _print_plans(what, service.plans(GRADES + query))
     return figures
 
 
@@ -137,7 +137,7 @@ def _print_plans(what: str, plans: dict[str, list[str]]) -> None:
 
 
 def _time_fastest(*contestants: Callable[[], object], turns: int) -> list[float]:
-    """The fastest turn of each, taken in turns so that a slow moment hits all alike."""
+    """The fastest turn of each, taken in turns so that a slow moment affects all alike."""
     best = [float("inf")] * len(contestants)
     for _ in range(turns):
         for place, contestant in enumerate(contestants):
@@ -182,7 +182,7 @@ def _time_judging(rubric: Rubric, turns: int) -> tuple[float, float]:
 
 
 def _make_kernel(keys: Array, values: Array, query: Array) -> Callable[[], Array]:
-    """One matrix product, softmax, one matrix product: what cannot be left out."""
+    """The minimum: one matrix product, softmax, one matrix product."""
     sets, count, size = keys.shape
     flat = keys.reshape(sets * count, size)
 
@@ -230,7 +230,7 @@ def _time_formula(turns: int) -> float:
 
 
 def _measure_noise_memory() -> BenchmarkResult:
-    """Noise kept after many students were judged, beside the bound."""
+    """Noise cached after judging many students, compared with the limit."""
     rubric = _load_rubric(8, 16)
     judge = Judge(rubric.question, DEVELOPMENT_KEYS)
     for number in range(20):
@@ -241,9 +241,9 @@ def _measure_noise_memory() -> BenchmarkResult:
         judge.judge([Submission(variant, answer)])
     mebi = 1024 * 1024
     return BenchmarkResult(
-        "noise kept for 20 students",
-        judge.bank.kept_bytes / mebi,
-        judge.bank.most_bytes / mebi,
+        "noise cached for 20 students",
+        judge.bank.cached_bytes / mebi,
+        judge.bank.max_bytes / mebi,
         "MiB",
     )
 

@@ -1,6 +1,6 @@
-"""How fast the grade dashboard is: the whole page beside the statements that it needs.
+"""The speed of the grade dashboard: the whole page compared with its SQL statements.
 
-Everything is real except the students: a database is filled for it and thrown away afterwards.
+Everything is real except the students: a temporary database is filled with them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from grader.web.service import Service
 RUN, ASSIGNMENT = "bench", "wide"
 QUESTIONS = 30
 GRADES = f"/courses/{RUN}/assignments/{ASSIGNMENT}/grades"
-#: The orders whose plans are looked at.
+#: The sort orders to measure.
 ORDERS = {"login": "", "total": "?sort=-total", "question": "?sort=-question:q1"}
 _AT = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 _BATCH_SIZE = 400
@@ -62,13 +62,13 @@ class PageTiming:
 
     @property
     def ratio(self) -> float:
-        """How many times as long as its statements the page takes."""
+        """The time of the page divided by that of its statements."""
         return self.page / self.statements
 
 
 @dataclass(frozen=True, slots=True)
 class BenchService:
-    """A service with a large course, and somebody who may see its grades."""
+    """A service with a large course, and the session of its instructor."""
 
     database: Database
     app: FastAPI
@@ -82,22 +82,22 @@ class BenchService:
         return await _call_app(self.app, address, {"cookie": f"{SESSION_COOKIE}={self.secret}"})
 
     def statements(self, address: str) -> list[Statement]:
-        """What a page asks of the database."""
+        """The SELECT statements of a page."""
         with record_statements(self.database) as kept:
             self.get(address)
         return list(kept)
 
     def plans(self, address: str) -> dict[str, list[str]]:
-        """How the database finds the students and the grades of a page, by statement."""
-        wanted = [each for each in self.statements(address) if _is_of_table(each)]
-        return {each.sql: explain_statement(self.database, each) for each in wanted}
+        """The query plans for the students and grades of a page, by statement."""
+        statements = [each for each in self.statements(address) if _is_of_table(each)]
+        return {each.sql: explain_statement(self.database, each) for each in statements}
 
     def measure(self, address: str, *, turns: int) -> PageTiming:
-        """Time a page and its statements, in turns, so that a slow moment hits both alike."""
+        """Time a page and its statements, in turns, so that a slow moment affects both alike."""
         return asyncio.run(self._measure(address, turns))
 
     async def _measure(self, address: str, turns: int) -> PageTiming:
-        # What is compiled once and kept is no part of a page.
+        # The first call compiles templates and statements.
         await self._get(address)
         with record_statements(self.database) as kept:
             text = await self._get(address)
@@ -114,13 +114,13 @@ class BenchService:
 
 
 def _is_of_table(statement: Statement) -> bool:
-    """Whether it finds a page of students, or what stands in their cells."""
+    """Whether it selects a page of students, or their grades."""
     sql = statement.sql
     return ("people.name" in sql and "LIMIT" in sql) or "grades.late_days" in sql
 
 
 async def _call_app(app: FastAPI, address: str, headers: dict[str, str]) -> str:
-    """Ask the app itself, without a server between."""
+    """Call the ASGI app directly, without a server."""
     path, _, query = address.partition("?")
     scope: dict[str, Any] = {
         "type": "http",
@@ -152,7 +152,7 @@ async def _call_app(app: FastAPI, address: str, headers: dict[str, str]) -> str:
 
 @contextmanager
 def open_bench_service(*, students: int, questions: int = QUESTIONS) -> Iterator[BenchService]:
-    """A service with so many students, of whom nearly all have grades for all questions."""
+    """A service with `students` students, nearly all with grades for all questions."""
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder) / 'bench.sqlite'}"
         database = open_database(url)
@@ -164,7 +164,7 @@ def open_bench_service(*, students: int, questions: int = QUESTIONS) -> Iterator
 def fill_bench_service(
     database: Database, *, students: int, questions: int = QUESTIONS
 ) -> BenchService:
-    """The same on a database that is there already, with nothing in it."""
+    """The same, on an existing empty database."""
     context = open_grading_context(database)
     with database.write() as session:
         run = make_run(
@@ -202,7 +202,7 @@ def _add_students(database: Database, numbers: range, questions: int) -> None:
         EnrolmentLine(make_id("enr"), RUN, each.id, Role.STUDENT, "ABCD"[number % 4])
         for number, each in enumerate(people)
     ]
-    # Every hundredth has sent nothing yet.
+    # Every hundredth student has not sent anything yet.
     grades = [
         _make_grade(place, number, question)
         for number, place in zip(numbers, places, strict=True)
@@ -216,7 +216,7 @@ def _add_students(database: Database, numbers: range, questions: int) -> None:
 
 
 def _make_grade(place: EnrolmentLine, number: int, question: int) -> GradeLine:
-    """A grade that depends on nothing but numbers, so that every run measures the same."""
+    """A deterministic grade, so that every run measures the same."""
     chance = (number * 7919 + question * 104729) % 101
     return GradeLine(
         run_id=RUN,

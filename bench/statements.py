@@ -1,4 +1,4 @@
-"""Which statements are sent to a database, for measuring them and for looking at their plans."""
+"""Record the SELECT statements of a database, to time them and to explain their plans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grader.store.database import Database
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement as the database got it, with its parameters."""
+    """A SQL statement with its parameters."""
 
     sql: str
     parameters: Any
@@ -22,11 +22,11 @@ class Statement:
 
 @contextmanager
 def record_statements(database: Database) -> Iterator[list[Statement]]:
-    """Keep all selects that readers of a database send meanwhile."""
+    """Record all SELECT statements on the reading connections of a database."""
     kept: list[Statement] = []
 
     def keep(_: Any, __: Any, sql: str, parameters: Any, ___: Any, ____: bool) -> None:
-        # To begin a transaction is one of them, too, on SQLite.
+        # On SQLite, BEGIN comes here too.
         if sql.startswith(("SELECT", "WITH")):
             kept.append(Statement(sql, parameters))
 
@@ -38,7 +38,7 @@ def record_statements(database: Database) -> Iterator[list[Statement]]:
 
 
 def run_statements(database: Database, statements: Sequence[Statement]) -> int:
-    """Send statements once more, as bare as can be, and return how many rows came back."""
+    """Run statements on a bare cursor, and return the number of rows."""
     rows = 0
     with database.reading.connect() as connection:
         cursor = connection.connection.cursor()
@@ -50,17 +50,17 @@ def run_statements(database: Database, statements: Sequence[Statement]) -> int:
 
 
 def explain_statement(database: Database, statement: Statement) -> list[str]:
-    """How the database would carry out a statement, step by step.
+    """The query plan of a statement, step by step.
 
-    PostgreSQL reads and sorts small tables as a whole; it is asked what it would do with large
-    ones.
+    PostgreSQL scans and sorts small tables as a whole, so these steps are disabled to get the plan
+    for large ones.
     """
     word = "EXPLAIN QUERY PLAN" if database.is_sqlite else "EXPLAIN"
     with database.reading.connect() as connection:
         cursor = connection.connection.cursor()
         if not database.is_sqlite:
-            for way in ("seqscan", "sort", "bitmapscan"):
-                cursor.execute(f"SET LOCAL enable_{way} = off")
+            for step in ("seqscan", "sort", "bitmapscan"):
+                cursor.execute(f"SET LOCAL enable_{step} = off")
         cursor.execute(f"{word} {statement.sql}", statement.parameters)
         found = [str(row[-1]) for row in cursor.fetchall()]
         cursor.close()

@@ -13,6 +13,6 @@ from grader.client.client import Client
 from grader.client.errors import ClientError, ProblemPlace
 from grader.client.questions import Question
 from grader.client.results import Result
-from grader.client.retries import Patience
+from grader.client.transport import Patience
 
 __all__ = ["Client", "ClientError", "Patience", "ProblemPlace", "Question", "Result"]

@@ -1,8 +1,7 @@
-"""An answer as it stands in a notebook → what is sent: read as the service would, or refused here.
+"""An answer in a notebook → the request's body, checked by the service's own reader.
 
-Numbers go in full precision: every float64 is written with as many digits as tell it from all
-others. What cannot be read is refused before it is sent, by the service's own reader. Formulas are
-the exception: only the service knows what their names stand for.
+Numbers are sent in full precision: every float64 round-trips. An answer that cannot be read is
+refused before it is sent, except for formulas: only the service knows what their names mean.
 """
 
 from __future__ import annotations
@@ -34,33 +33,32 @@ from grader.reading.fields import (
     TextField,
 )
 
-# Deeper than any answer, and the reader refuses it then.
+# No answer is nested deeper; the reader refuses what is left.
 _MAX_LEVELS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedAnswer:
-    """An answer that may be sent, and the fields whose text only the service can read."""
+    """An answer to send, and the fields with formulas, which only the service can read."""
 
     answer: Mapping[str, Any]
     formulas: frozenset[str]
 
     def body(self) -> bytes:
         """The request's body; the same answer gives the same bytes."""
-        text = json.dumps({"answer": self.answer}, ensure_ascii=False, allow_nan=False)
-        return text.encode()
+        return json.dumps({"answer": self.answer}, ensure_ascii=False, allow_nan=False).encode()
 
 
-def build_reading(ready: PreparedAnswer, fields: Sequence[FieldInfo]) -> Reading:
-    """How an answer without formulas was read, in the way that the service tells it."""
-    sent = [each for each in fields if each.name in ready.answer]
+def build_reading(prepared: PreparedAnswer, fields: Sequence[FieldInfo]) -> Reading:
+    """How an answer without formulas is read, in the form that the service reports it."""
+    sent = [each for each in fields if each.name in prepared.answer]
     left_out = [each.name for each in fields if each not in sent and each.is_optional]
-    return Reading(tuple(_build_field_reading(ready, each) for each in sent), tuple(left_out))
+    return Reading(tuple(_build_field_reading(prepared, each) for each in sent), tuple(left_out))
 
 
-def _build_field_reading(ready: PreparedAnswer, field: FieldInfo) -> FieldReading:
+def _build_field_reading(prepared: PreparedAnswer, field: FieldInfo) -> FieldReading:
     if field.is_numeric:
-        shape = np.shape(ready.answer[field.name])
+        shape = np.shape(prepared.answer[field.name])
         return FieldReading(field.name, "numbers", shape=shape, format="JSON")
     kinds = {"several": "choice", "external": "score"}
     return FieldReading(field.name, kinds.get(field.kind, field.kind))
@@ -72,12 +70,12 @@ def prepare_answer(values: Mapping[str, object], fields: Sequence[FieldInfo]) ->
     Parameters
     ----------
     values
-        By field: arrays, tensors, lists, numbers, formulas or other text; None is left out.
+        By field: arrays, tensors, lists, numbers, formulas or other text; None leaves a field out.
 
     Raises
     ------
     ClientError
-        With every fault that can be seen from here, in the service's words.
+        With every error that does not need the service, in the service's words.
     """
     sent = {name: _to_plain(value) for name, value in values.items() if value is not None}
     formulas = frozenset(
@@ -104,7 +102,7 @@ def _list_exact_numbers(read: Answer) -> dict[str, Any]:
 
 
 def _to_plain(value: object, level: int = 0) -> object:
-    """The value in Python's and NumPy's own types; tensors and the like become lists or arrays."""
+    """The value in Python's and NumPy's own types; tensors become lists or arrays."""
     match value:
         case str():
             return str(value)
@@ -115,26 +113,26 @@ def _to_plain(value: object, level: int = 0) -> object:
         case set() | frozenset():
             return sorted(value, key=str)
     if callable(convert := getattr(value, "tolist", None)):
-        # A tensor on a graphics card has this, while it refuses to become an array.
+        # A tensor on a graphics card has tolist, but refuses to become an array.
         return convert()
     return np.asarray(value) if hasattr(value, "__array__") else value
 
 
-def _build_field(facts: FieldInfo, *, is_formula: bool) -> Field:
+def _build_field(info: FieldInfo, *, is_formula: bool) -> Field:
     if is_formula:
-        # Here it is a text like any other.
-        return TextField(facts.name, most_characters=sys.maxsize)
-    match facts.kind:
+        # The client does not parse formulas: to it, they are text.
+        return TextField(info.name, most_characters=sys.maxsize)
+    match info.kind:
         case "array":
-            return ArrayField(facts.name, make_shape(facts.shape or ()), FormulaScope())
+            return ArrayField(info.name, make_shape(info.shape or ()), FormulaScope())
         case "number":
-            return NumberField(facts.name, FormulaScope())
+            return NumberField(info.name, FormulaScope())
         case "choice" | "several":
-            return ChoiceField(facts.name, facts.options, several=facts.kind == "several")
+            return ChoiceField(info.name, info.options, several=info.kind == "several")
         case "file":
-            return FileField(facts.name)
+            return FileField(info.name)
         case "external":
-            # How many points there are at most is for the service to say.
-            return ExternalField(facts.name, Decimal("Infinity"))
+            # Only the service knows the maximum.
+            return ExternalField(info.name, Decimal("Infinity"))
         case _:
-            return TextField(facts.name, most_characters=sys.maxsize)
+            return TextField(info.name, most_characters=sys.maxsize)

@@ -1,4 +1,4 @@
-"""The client: one object for a course's assignment, with a method for each thing to do."""
+"""The client of one assignment: fetch questions, check and submit answers, read results."""
 
 from __future__ import annotations
 
@@ -6,45 +6,33 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from grader.client.answers import PreparedAnswer, build_reading, prepare_answer
 from grader.client.errors import UNREADABLE, ClientError, set_outcome_unknown
-from grader.client.progress import (
-    Assignment,
-    AssignmentStanding,
-    Course,
-    read_assignment,
-    read_assignment_standing,
-    read_course,
-)
+from grader.client.progress import Assignment, AssignmentStanding, Course, read_standing
 from grader.client.questions import Question, read_question
-from grader.client.responses import read_response, to_arrays
-from grader.client.results import (
-    Reading,
-    Result,
-    add_reading,
-    read_reading,
-    read_result,
-    read_results,
-)
-from grader.client.retries import Patience
-from grader.client.transport import ApiRequest, Transport
+from grader.client.responses import from_json, read_response, to_arrays
+from grader.client.results import Reading, Result, read_result
+from grader.client.transport import ApiRequest, Patience, Transport
 
 ADDRESS_VARIABLE = "KEYSET"
 TOKEN_VARIABLE = "KEYSET_TOKEN"
+
+T = TypeVar("T")
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
 class _PendingAttempt:
-    """An attempt on its way: whatever happens, it is sent again with the same key."""
+    """An attempt without a known outcome; every retry sends the same request."""
 
-    call: ApiRequest
+    request: ApiRequest
     reading: Reading
 
 
@@ -54,17 +42,17 @@ class Client:
     Parameters
     ----------
     address
-        Where the service is, such as ``http://localhost:8000``; else the variable ``KEYSET``.
+        The service, such as ``http://localhost:8000``; default: the variable ``KEYSET``.
     token
-        Whose answers they are; else the variable ``KEYSET_TOKEN``.
+        The student's token; default: the variable ``KEYSET_TOKEN``.
     course, assignment
-        By their ids. May be left out where the caller has one course, and that has one assignment.
+        Their ids. May be left out if the student has one course with one assignment.
     timeout_seconds
-        How long one try may take to connect, to send, and to answer.
+        Time limit of one try, for connecting, sending and receiving each.
     patience
-        How often and how long a call is tried again.
+        How often and how long to retry.
 
-    Every method raises `ClientError` where the service refuses, or does not answer.
+    Every method raises `ClientError` if the service refuses or does not answer.
     """
 
     def __init__(
@@ -87,7 +75,7 @@ class Client:
         self._course = course
         self._assignment = assignment
         self._questions: dict[str, Question] = {}
-        self._sending: _PendingAttempt | None = None
+        self._pending: _PendingAttempt | None = None
 
     def __repr__(self) -> str:
         where = " / ".join(filter(None, [self._course, self._assignment]))
@@ -108,70 +96,69 @@ class Client:
         """Close the connection."""
         self._transport.close()
 
-    # Looking
+    # Reading
 
     @property
     def course(self) -> str:
-        """The course that is worked on."""
+        """The id of the course."""
         if self._course is None:
             found = [each.id for each in self.courses()]
-            self._course = _choose_only(found, "course", "You take part in no course.")
+            self._course = _choose_only(found, "course", "You are not enrolled in any course.")
         return self._course
 
     @property
     def assignment(self) -> str:
-        """The assignment that is worked on."""
+        """The id of the assignment."""
         if self._assignment is None:
             found = [each.id for each in self.assignments()]
-            self._assignment = _choose_only(
-                found, "assignment", "The course has no assignment yet."
-            )
+            none = "The course has no assignment yet."
+            self._assignment = _choose_only(found, "assignment", none)
         return self._assignment
 
     def courses(self) -> tuple[Course, ...]:
-        """The courses in which the caller takes part."""
-        return read_response(_read_each(read_course), self._get("/courses"))
+        """The caller's courses."""
+        return self._get("/courses", partial(from_json, tuple[Course, ...]))
 
     def assignments(self) -> tuple[Assignment, ...]:
         """The assignments of the course, by due date."""
-        data = self._get(f"/courses/{_check_name(self.course)}/assignments")
-        return read_response(_read_each(read_assignment), data)
+        path = f"/courses/{_check_name(self.course)}/assignments"
+        return self._get(path, partial(from_json, tuple[Assignment, ...]))
 
     def standing(self) -> AssignmentStanding:
-        """Where the caller stands with the assignment, question by question."""
-        return read_response(read_assignment_standing, self._get(self._place()))
+        """The caller's points and attempts left, question by question."""
+        return self._get(self._path(), read_standing)
 
     def question(self, question: str) -> Question:
-        """A question with the caller's own numbers as arrays; fetched anew each time."""
-        fetched = read_response(read_question, self._get(self._place(question)))
+        """A question with the caller's own numbers as arrays; fetched on every call."""
+        fetched = self._get(self._path(question), read_question)
         self._questions[question] = fetched
         return fetched
 
     def practice(self, question: str, *, count: int = 10) -> dict[str, Any]:
         """Practice key sets by name: arrays with `count` members along their first axis.
 
-        No grade ever rests on them. Empty where the question samples nothing.
+        They are never used for grading. Empty if the question has no key sets.
         """
-        data = self._get(f"{self._place(question)}/practice?count={count}")
-        return read_response(lambda told: to_arrays(told["key_sets"]), data)
+        path = f"{self._path(question)}/practice?count={count}"
+        return self._get(path, lambda data: to_arrays(data["key_sets"]))
 
     def attempts(self, question: str) -> tuple[Result, ...]:
         """The caller's attempts at a question, in order."""
-        return read_response(read_results, self._get(f"{self._place(question)}/attempts"))
+        path = f"{self._path(question)}/attempts"
+        return self._get(path, lambda data: tuple(read_result(each) for each in data))
 
     def attempt(self, attempt_id: str) -> Result:
         """An attempt with its receipt."""
-        return read_response(read_result, self._get(f"/attempts/{_check_name(attempt_id)}"))
+        return self._get(f"/attempts/{_check_name(attempt_id)}", read_result)
 
     def bundle(self, attempt_id: str, path: str | Path) -> Path:
-        """Write an attempt's bundle to a file, for `grader replay`; in a folder, by its id."""
-        reply = self._transport.call(
-            ApiRequest("GET", f"/attempts/{_check_name(attempt_id)}/bundle")
-        )
+        """Write an attempt's bundle for `grader replay`; in a folder, named by the attempt's id."""
+        request = ApiRequest("GET", f"/attempts/{_check_name(attempt_id)}/bundle")
+        response = self._transport.send(request)
         target = Path(path)
         if target.is_dir():
             target = target / f"{attempt_id}.json"
-        target.write_bytes(reply.content)
+        target.write_bytes(response.content)
         return target
 
     # Answering
@@ -179,15 +166,15 @@ class Client:
     def check(
         self, question: str, answer: Mapping[str, object] | None = None, /, **fields: object
     ) -> Reading:
-        """How the service reads an answer; free, and nothing is judged.
+        """How the service reads an answer; nothing is judged, and no attempt is used.
 
         Parameters
         ----------
         answer, fields
             The answer's fields by name: arrays, tensors, lists, numbers, or formulas as text.
         """
-        ready = self._ready(question, {**(answer or {}), **fields})
-        return self._check(question, ready, print)
+        prepared = self._prepare(question, {**(answer or {}), **fields})
+        return self._check(question, prepared, print)
 
     def submit(
         self,
@@ -198,10 +185,10 @@ class Client:
         quiet: bool = False,
         **fields: object,
     ) -> Result:
-        """Send an answer as the next attempt; print how it was read, the feedback and the receipt.
+        """Submit an answer as the next attempt; print how it was read, feedback and receipt.
 
-        An answer that cannot be read is refused, and uses no attempt. If the connection is lost,
-        it is sent again in such a way that it counts once.
+        An answer that cannot be read is refused and uses no attempt. If the connection is lost,
+        the answer is sent again with the same key, so that it counts only once.
 
         Parameters
         ----------
@@ -210,82 +197,73 @@ class Client:
         quiet
             Print nothing.
         """
-        ready = self._ready(question, {**(answer or {}), **fields})
-        say = None if quiet else print
-        body, path = ready.body(), f"{self._place(question)}/attempts"
-        waiting = self._sending
-        if waiting is None or (waiting.call.path, waiting.call.body) != (path, body):
-            reading = self._read(question, ready, say)
-            call = ApiRequest("POST", path, body, key=str(uuid.uuid4()))
-            self._sending = _PendingAttempt(call, reading)
+        prepared = self._prepare(question, {**(answer or {}), **fields})
+        body, path = prepared.body(), f"{self._path(question)}/attempts"
+        pending = self._pending
+        if pending is None or (pending.request.path, pending.request.body) != (path, body):
+            if prepared.formulas:
+                reading = self._check(question, prepared, None if quiet else print)
+            else:
+                reading = build_reading(prepared, self._find_question(question).fields)
+            request = ApiRequest("POST", path, body, key=str(uuid.uuid4()))
+            self._pending = _PendingAttempt(request, reading)
         return self.resume(quiet=quiet)
 
     def resume(self, *, quiet: bool = False) -> Result:
-        """Send the answer again of which it is not known whether it counts; it counts once."""
-        if self._sending is None:
+        """Send the last answer again if its outcome is unknown; it counts only once."""
+        pending = self._pending
+        if pending is None:
             raise ClientError(
-                "There is nothing to send again: it is known of every answer what became of it.",
+                "There is nothing to send again: the outcome of every answer is known.",
                 code="resume.nothing",
             )
-        sending = self._sending
         try:
-            reply = self._transport.call(sending.call, say=None if quiet else print)
-            stored = read_response(read_result, reply.json())
+            response = self._transport.send(pending.request, notify=None if quiet else print)
+            stored = read_response(read_result, response.json())
         except ClientError as error:
             if error.code == UNREADABLE:
-                # Whoever said this, it tells nothing about the attempt.
+                # Such a response may come from a proxy, and says nothing about the attempt.
                 set_outcome_unknown(error)
             if not error.is_unknown:
-                self._sending = None
+                self._pending = None
             raise
-        self._sending = None
-        result = add_reading(stored, sending.reading, is_repeated=reply.status == 200)
+        self._pending = None
+        result = replace(stored, reading=pending.reading, is_repeated=response.status == 200)
         if not quiet:
             print(result)
         return result
 
-    def _ready(self, question: str, values: Mapping[str, object]) -> PreparedAnswer:
-        return prepare_answer(values, self._known(question).fields)
+    def _prepare(self, question: str, values: Mapping[str, object]) -> PreparedAnswer:
+        return prepare_answer(values, self._find_question(question).fields)
 
-    def _known(self, question: str) -> Question:
-        """The question, fetched where it was not before, so that its shapes are known."""
+    def _find_question(self, question: str) -> Question:
+        """The question as it was last fetched; fetched now if it was not."""
         return self._questions.get(question) or self.question(question)
 
-    def _read(
-        self, question: str, ready: PreparedAnswer, say: Callable[[str], None] | None
-    ) -> Reading:
-        """How an answer is read; only where there are formulas the service is asked."""
-        if ready.formulas:
-            return self._check(question, ready, say)
-        return build_reading(ready, self._known(question).fields)
-
     def _check(
-        self, question: str, ready: PreparedAnswer, say: Callable[[str], None] | None
+        self, question: str, prepared: PreparedAnswer, notify: Callable[[str], None] | None
     ) -> Reading:
-        call = ApiRequest("POST", f"{self._place(question)}/check", ready.body())
-        return read_response(read_reading, self._transport.call(call, say=say).json())
+        request = ApiRequest("POST", f"{self._path(question)}/check", prepared.body())
+        data = self._transport.send(request, notify=notify).json()
+        return read_response(partial(from_json, Reading), data)
 
-    # Calling
+    def _get(self, path: str, read: Callable[[Any], T]) -> T:
+        return read_response(
+            read, self._transport.send(ApiRequest("GET", path), notify=print).json()
+        )
 
-    def _get(self, path: str) -> Any:
-        return self._transport.call(ApiRequest("GET", path), say=print).json()
-
-    def _place(self, question: str | None = None) -> str:
-        place = f"/courses/{_check_name(self.course)}/assignments/{_check_name(self.assignment)}"
+    def _path(self, question: str | None = None) -> str:
+        path = f"/courses/{_check_name(self.course)}/assignments/{_check_name(self.assignment)}"
         if question is None:
-            return place
-        # A result names its question together with the assignment; both ways are understood.
-        return f"{place}/questions/{_check_name(question.removeprefix(f'{self.assignment}/'))}"
-
-
-def _read_each(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    return lambda data: tuple(read(each) for each in data)
+            return path
+        # A result names its question as ASSIGNMENT/QUESTION; both forms are accepted.
+        return f"{path}/questions/{_check_name(question.removeprefix(f'{self.assignment}/'))}"
 
 
 def _check_name(name: str) -> str:
-    """A name as a part of an address; what would lead to another address is no name."""
+    """Refuse a name that would change the path of the URL."""
     if not _NAME.fullmatch(name):
-        raise ClientError(f"Nothing can have the name {name[:40]!r}.", code="not_found")
+        raise ClientError(f"{name[:40]!r} is not a valid id.", code="not_found")
     return name
 
 
@@ -293,7 +271,7 @@ def _get_setting(environment: Mapping[str, str], variable: str, what: str) -> st
     value = environment.get(variable, "")
     if not value:
         raise ClientError(
-            f"The {what} is missing: give it to the client, or set {variable}.",
+            f"The {what} is missing: pass it to Client(), or set {variable}.",
             code="client.incomplete",
         )
     return value
@@ -302,5 +280,5 @@ def _get_setting(environment: Mapping[str, str], variable: str, what: str) -> st
 def _choose_only(found: list[str], what: str, none: str) -> str:
     if len(found) == 1:
         return found[0]
-    listed = f"Say which {what} you mean, {what}=…: {', '.join(found)}." if found else none
-    raise ClientError(listed, code="client.incomplete")
+    detail = f"Choose with {what}=…: {', '.join(found)}." if found else none
+    raise ClientError(detail, code="client.incomplete")

@@ -1,4 +1,4 @@
-"""What goes wrong, as one exception that reads well at the end of a traceback."""
+"""The client's one exception, whose text reads well at the end of a traceback."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.client.layout import wrap_text
-from grader.errors import AnswerRefused, FieldError, KeysetError
+from grader.errors import AnswerRefused, KeysetError
 
 UNREADABLE = "reply.unreadable"
 
 _NO_ATTEMPT_USED = "No attempt was used."
 _OUTCOME_UNKNOWN = (
-    "It is not known whether the attempt counts. Calling resume(), or submitting the same again, "
-    "is safe: it counts once at most."
+    "It is not known whether the attempt counts. Call resume(), or submit the same answer again: "
+    "it counts only once."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ProblemPlace:
-    """One place that needs a change, as a JSON pointer, with what belongs there."""
+    """One part of the request that must change, as a JSON pointer, and what belongs there."""
 
     pointer: str
     detail: str
@@ -32,23 +32,23 @@ class ProblemPlace:
 
 
 class ClientError(KeysetError):
-    """Something that could not be done, with the reason.
+    """The service refused, did not answer, or the answer cannot be sent.
 
     Parameters
     ----------
     detail
         The reason as a sentence.
     code
-        Its stable name; the service's own are explained at ``/docs/errors``.
+        The stable name of the error; the service explains its codes at ``/docs/errors``.
     status
-        The HTTP status; None where the service did not answer, or was not asked.
+        The HTTP status; None if there was no response.
     request_id
-        What to tell the operator.
+        The id to give to the operator.
 
     Attributes
     ----------
     is_unknown
-        Whether it is not known if the attempt counts. Then sending the same again is safe.
+        Whether it is unknown if the attempt counts. Sending the same answer again is safe.
     """
 
     def __init__(
@@ -71,26 +71,22 @@ class ClientError(KeysetError):
         super().__init__(detail)
 
     def __str__(self) -> str:
-        """The sentence, then each place on lines of its own."""
+        """The reason, then each place on its own lines."""
         only = self.places[0] if len(self.places) == 1 else None
         hint = "" if only and only.hint == self.hint else self.hint
         lines = [wrap_text(" ".join(filter(None, [self.detail, hint])))]
         for place in self.places:
             lines.append("")
-            lines += _format_place(place, says_detail=not self.detail.startswith(place.detail))
-        told = f"({self.code}, request {self.request_id})" if self.request_id else f"({self.code})"
-        return "\n".join([*lines, "", told])
+            lines += _format_place(place, has_detail=not self.detail.startswith(place.detail))
+        request = f", request {self.request_id}" if self.request_id else ""
+        return "\n".join([*lines, "", f"({self.code}{request})"])
 
 
-def _format_place(place: ProblemPlace, *, says_detail: bool) -> list[str]:
+def _format_place(place: ProblemPlace, *, has_detail: bool) -> list[str]:
     column = f", column {place.column}" if place.column is not None else ""
-    facts = {
-        "expected": place.expected,
-        "got": place.got,
-        "hint": place.hint,
-    }
+    facts = {"expected": place.expected, "got": place.got, "hint": place.hint}
     lines = [f"  {place.pointer}{column}"]
-    if says_detail:
+    if has_detail:
         lines.append(wrap_text(place.detail, indent=4))
     lines += [
         wrap_text(text, indent=14, first=f"    {name:<10}") for name, text in facts.items() if text
@@ -99,38 +95,28 @@ def _format_place(place: ProblemPlace, *, says_detail: bool) -> list[str]:
 
 
 def make_answer_error(refused: AnswerRefused) -> ClientError:
-    """The error of an answer that was refused before it was sent."""
-    places = [_from_field_error(each) for each in refused.errors]
+    """The error for an answer that was refused before it was sent."""
+    places = [
+        ProblemPlace(
+            each.pointer, each.message, each.code, each.expected, each.got, each.hint, each.column
+        )
+        for each in refused.errors
+    ]
     detail = places[0].detail
     if len(places) > 1:
-        detail = f"{len(places)} places of the answer need a change."
+        detail = f"{len(places)} parts of the answer must change."
     return ClientError(f"{detail} Nothing was sent.", code=refused.code, places=places)
 
 
-def _from_field_error(error: FieldError) -> ProblemPlace:
-    return ProblemPlace(
-        pointer=error.pointer,
-        detail=error.message,
-        code=error.code,
-        expected=error.expected,
-        got=error.got,
-        hint=error.hint,
-        column=error.column,
-    )
-
-
-def make_problem_error(problem: Mapping[str, Any], *, status: int, says_free: bool) -> ClientError:
-    """The error of a problem that the service answered with.
-
-    `says_free` is for answers that were refused: it is said that no attempt was used.
-    """
+def make_problem_error(problem: Mapping[str, Any], *, status: int, is_free: bool) -> ClientError:
+    """The error for a problem document of the service; `is_free` adds that no attempt was used."""
     code = str(problem.get("code", ""))
-    detail = str(problem.get("detail") or problem.get("title") or f"The answer was {status}.")
+    detail = str(problem.get("detail") or problem.get("title") or f"The service answered {status}.")
     if status == 401:
-        detail = f"The token is not accepted: {detail}"
+        detail = f"The token was not accepted: {detail}"
     elif status == 404 and problem.get("instance"):
         detail = f"{detail} ({problem['instance']})"
-    is_free = says_free and not problem.get("attempt_used")
+    is_free = is_free and not problem.get("attempt_used")
     if is_free and "no attempt was used" not in detail.lower():
         detail = f"{detail} {_NO_ATTEMPT_USED}"
     listed = problem.get("errors")
@@ -145,27 +131,27 @@ def make_problem_error(problem: Mapping[str, Any], *, status: int, says_free: bo
     )
 
 
-def _from_problem(told: Mapping[str, Any]) -> ProblemPlace:
-    column = told.get("column")
+def _from_problem(data: Mapping[str, Any]) -> ProblemPlace:
+    column = data.get("column")
     words = {
-        name: str(told.get(name) or "")
+        name: str(data.get(name) or "")
         for name in ("pointer", "detail", "code", "expected", "got", "hint")
     }
     return ProblemPlace(**words, column=column if isinstance(column, int) else None)
 
 
 def set_outcome_unknown(error: ClientError) -> ClientError:
-    """The error, saying that it is not known whether the attempt counts."""
+    """Mark an error: it is not known whether the attempt counts."""
     error.is_unknown = True
     error.hint = f"{error.hint} {_OUTCOME_UNKNOWN}".strip()
     return error
 
 
 def make_unreadable_error(status: int | None = None) -> ClientError:
-    """The error of an answer that is not Keyset's, or of another version of it."""
+    """The error for a response that is not Keyset's, or of an incompatible version."""
     return ClientError(
-        "The answer cannot be understood; it may not come from Keyset.",
+        "The response cannot be read; it may not come from Keyset.",
         code=UNREADABLE,
         status=status,
-        hint="Look at the address that the client was made with.",
+        hint="Check the address of the service.",
     )

@@ -1,15 +1,16 @@
-"""Plain text in lines that are not too long, and aligned."""
+"""Plain text: wrapped lines, aligned columns, numbers and times in words."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from datetime import datetime
 
 WIDTH = 88
 
 
 def wrap_text(text: str, *, indent: int = 0, first: str | None = None) -> str:
-    """A text in lines; the first begins with `first`, the others with that many spaces."""
+    """Wrap a text: the first line begins with `first`, the others with `indent` spaces."""
     blank = " " * indent
     return textwrap.fill(
         text,
@@ -24,7 +25,7 @@ def wrap_text(text: str, *, indent: int = 0, first: str | None = None) -> str:
 def format_columns(
     rows: Sequence[Sequence[str]], *, right: frozenset[int] = frozenset()
 ) -> list[str]:
-    """Rows of cells as lines in columns; those in `right` are flush right, the last is folded."""
+    """Align rows of cells; columns in `right` are flush right, and the last column is wrapped."""
     if not rows:
         return []
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]) - 1)]
@@ -42,12 +43,12 @@ def format_columns(
 
 
 def format_points(points: float) -> str:
-    """Points without needless zeros; they have two decimals at most."""
+    """Points with at most two decimals, without trailing zeros."""
     return f"{points:.2f}".rstrip("0").rstrip(".")
 
 
 def format_count(number: float, noun: str) -> str:
-    """So many of a thing, in words: *1 point*, *2 points*."""
+    """A number with its noun: *1 point*, *2 points*."""
     return f"{format_points(number)} {noun}{'' if number == 1 else 's'}"
 
 
@@ -60,3 +61,12 @@ def describe_axes(axes: Sequence[int]) -> str:
             return format_count(length, "number")
         case _:
             return " × ".join(map(str, axes))
+
+
+def format_time(moment: datetime | None) -> str:
+    """A moment in the time zone of this machine, with its offset; empty for None."""
+    if moment is None:
+        return ""
+    local = moment.astimezone()
+    offset = local.strftime("%z")
+    return f"{local:%Y-%m-%d %H:%M:%S} (UTC{offset[:3]}:{offset[3:5]})"

@@ -1,4 +1,4 @@
-"""Where the caller stands: courses, assignments, and the questions of one."""
+"""The caller's courses and assignments, with points and attempts left."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from grader.client.layout import format_columns, format_count, format_points
-from grader.client.responses import format_time, parse_points, parse_time
+from grader.client.layout import format_columns, format_count, format_points, format_time
+from grader.client.responses import from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class QuestionStanding:
-    """A question as it stands for the caller; `points` is None before anything was sent."""
+    """The caller's result for a question; `points` is None before the first attempt."""
 
     id: str
     title: str
@@ -36,7 +36,7 @@ class QuestionStanding:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """An assignment as it stands for the caller."""
+    """An assignment with the caller's result."""
 
     id: str
     title: str
@@ -50,7 +50,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AssignmentStanding:
-    """An assignment with its questions; printed, it is a table."""
+    """An assignment with its questions, printed as a table."""
 
     assignment: Assignment
     questions: tuple[QuestionStanding, ...]
@@ -69,61 +69,20 @@ class AssignmentStanding:
             )
             for each in self.questions
         ]
-        pending = (
-            f" {format_count(whole.pending, 'point')} for a person to give."
-            if whole.pending
-            else ""
-        )
-        grade = f" Grade: {whole.grade}." if whole.grade else ""
-        return "\n".join(
-            [
-                f"{whole.title} ({whole.id}){due}",
-                "",
-                *format_columns(rows, right=frozenset({1, 3})),
-                "",
-                f"{_format_ratio(whole.points, whole.max_points)} points.{pending}{grade}",
-            ]
-        )
+        total = f"{_format_ratio(whole.points, whole.max_points)} points."
+        if whole.pending:
+            total += f" {format_count(whole.pending, 'point')} to be graded by a person."
+        if whole.grade:
+            total += f" Grade: {whole.grade}."
+        table = format_columns(rows, right=frozenset({1, 3}))
+        return "\n".join([f"{whole.title} ({whole.id}){due}", "", *table, "", total])
 
 
-def _format_ratio(points: float | None, most: float) -> str:
-    return f"{'–' if points is None else format_points(points)} / {format_points(most)}"
+def _format_ratio(points: float | None, max_points: float) -> str:
+    return f"{'–' if points is None else format_points(points)} / {format_points(max_points)}"
 
 
-def read_course(data: Any) -> Course:
-    """Read a course run as the service tells it."""
-    return Course(data["id"], data["title"], data["role"])
-
-
-def read_question_standing(data: Any) -> QuestionStanding:
-    """Read where the caller stands with a question."""
-    return QuestionStanding(
-        id=data["id"],
-        title=data["title"],
-        points=parse_points(data["points"]),
-        max_points=float(data["max_points"]),
-        pending=float(data["pending"]),
-        attempts=data["attempts"],
-        attempts_left=data["attempts_left"],
-        state=data["state"],
-    )
-
-
-def read_assignment(data: Any) -> Assignment:
-    """Read an assignment as the service tells it."""
-    return Assignment(
-        id=data["id"],
-        title=data["title"],
-        points=parse_points(data["points"]),
-        max_points=float(data["max_points"]),
-        pending=float(data["pending"]),
-        grade=data["grade"],
-        due_at=parse_time(data["due_at"]),
-        phase=data["phase"],
-    )
-
-
-def read_assignment_standing(data: Any) -> AssignmentStanding:
+def read_standing(data: Any) -> AssignmentStanding:
     """Read an assignment with its questions."""
-    questions = tuple(read_question_standing(each) for each in data["questions"])
-    return AssignmentStanding(read_assignment(data), questions, data)
+    whole = {"assignment": data, "questions": data["questions"], "json": data}
+    return from_json(AssignmentStanding, whole)

@@ -1,4 +1,4 @@
-"""A question as a notebook shows it: the prompt, the own numbers as arrays, what may be sent."""
+"""A question as a notebook shows it: prompt, the student's numbers as arrays, answer fields."""
 
 from __future__ import annotations
 
@@ -9,14 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from grader.client.layout import describe_axes, format_columns, format_count, format_points
-from grader.client.progress import QuestionStanding, read_question_standing
-from grader.client.responses import format_time, parse_time, to_arrays
+from grader.client.layout import (
+    describe_axes,
+    format_columns,
+    format_count,
+    format_points,
+    format_time,
+)
+from grader.client.progress import QuestionStanding
+from grader.client.responses import from_json, to_arrays
 
 
 @dataclass(frozen=True, slots=True)
 class FieldInfo:
-    """One field of an answer: what may be sent."""
+    """One field of an answer, and what it accepts."""
 
     name: str
     kind: str
@@ -28,13 +34,13 @@ class FieldInfo:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether it takes numbers, or a formula that gives some."""
+        """Whether the field takes numbers or a formula."""
         return self.kind in ("array", "number")
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionInfo:
-    """A criterion, known before the attempt."""
+    """A criterion with its points."""
 
     id: str
     title: str
@@ -45,8 +51,8 @@ class CriterionInfo:
 class Question:
     """A question with the caller's own numbers.
 
-    `given` holds arrays by name, read-only and in full precision; indices count from zero. `json`
-    is everything that the service said.
+    `given` holds read-only arrays by name, in full precision; indices count from zero. `json` is
+    the complete response of the service.
     """
 
     id: str
@@ -59,7 +65,7 @@ class Question:
     example: Mapping[str, Any]
     hints: tuple[str, ...]
     builds_on: str | None
-    """The earlier part, whose counted answer this one is tried with."""
+    """The earlier question whose counted answer is used here."""
     due_at: datetime | None
     standing: QuestionStanding
     json: Mapping[str, Any]
@@ -69,10 +75,14 @@ class Question:
         """How many attempts were left when the question was fetched."""
         return self.standing.attempts_left
 
+    @property
+    def _heading(self) -> str:
+        return f"{self.id} · {self.title} ({format_count(self.max_points, 'point')})"
+
     def __repr__(self) -> str:
         return "\n".join(
             [
-                f"{self.id} · {self.title} ({format_count(self.max_points, 'point')})",
+                self._heading,
                 "",
                 self.prompt.rstrip(),
                 "",
@@ -91,13 +101,13 @@ class Question:
         )
 
     def _repr_markdown_(self) -> str:
-        """What a notebook shows: Markdown, with TeX between dollar signs."""
+        """The question in a notebook: Markdown, with TeX between dollar signs."""
         given = [f"`{name}`: {_describe_given(each)}" for name, each in self.given.items()]
         fields = [f"`{each.name}`: {_describe_field(each)}" for each in self.fields]
         criteria = [f"{each.title} ({format_points(each.points)})" for each in self.criteria]
         return "\n\n".join(
             [
-                f"### {self.id} · {self.title} ({format_count(self.max_points, 'point')})",
+                f"### {self._heading}",
                 self.prompt.rstrip(),
                 "**Given** (indices count from zero)",
                 _format_list(given),
@@ -113,46 +123,24 @@ class Question:
     def _state(self) -> str:
         due = f" Due {format_time(self.due_at)}." if self.due_at else ""
         earlier = f" It builds on your answer to {self.builds_on}." if self.builds_on else ""
-        left = self.attempts_left
-        return f"{format_count(left, 'attempt')} left.{due}{earlier}"
+        return f"{format_count(self.attempts_left, 'attempt')} left.{due}{earlier}"
 
 
 def read_question(data: Any) -> Question:
-    """Read a question as the service tells it."""
-    return Question(
-        id=data["id"],
-        title=data["title"],
-        prompt=data["prompt"],
-        max_points=float(data["max_points"]),
-        given=to_arrays(data["given"]),
-        fields=tuple(_read_field(each) for each in data["fields"]),
-        criteria=tuple(
-            CriterionInfo(each["id"], each["title"], float(each["points"]))
-            for each in data["criteria"]
-        ),
-        example=data["example"],
-        hints=tuple(data["hints"]),
-        builds_on=data["uses"]["question"] if data["uses"] else None,
-        due_at=parse_time(data["due_at"]),
-        standing=read_question_standing(data["standing"]),
-        json=data,
-    )
-
-
-def _read_field(data: Any) -> FieldInfo:
-    return FieldInfo(
-        name=data["name"],
-        kind=data["kind"],
-        takes=data["takes"],
-        shape=None if data["shape"] is None else tuple(data["shape"]),
-        symbols=tuple(data["symbols"]),
-        options=tuple(data["options"]),
-        is_optional=data["is_optional"],
+    """Read a question."""
+    return from_json(
+        Question,
+        {
+            **data,
+            "given": to_arrays(data["given"]),
+            "builds_on": data["uses"]["question"] if data["uses"] else None,
+            "json": data,
+        },
     )
 
 
 def _describe_given(value: Any) -> str:
-    """A given value in a few words: a number itself, an array by its shape."""
+    """A number itself, an array by its shape."""
     return describe_axes(value.shape) if isinstance(value, np.ndarray) else str(value)
 
 

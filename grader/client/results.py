@@ -1,9 +1,9 @@
-"""What became of an answer: how it was read, criterion by criterion, and the receipt."""
+"""The result of an answer: how it was read, each criterion, and the receipt."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,9 +12,10 @@ from grader.client.layout import (
     format_columns,
     format_count,
     format_points,
+    format_time,
     wrap_text,
 )
-from grader.client.responses import format_time, parse_points, parse_time
+from grader.client.responses import from_json
 
 _MARKS = {"met": "✓", "partly_met": "~", "not_met": "✗", "ungradable": "?", "pending": "…"}
 
@@ -35,7 +36,7 @@ class FieldReading:
     """A formula in LaTeX."""
 
     def describe(self) -> str:
-        """How it was read, in a few words."""
+        """How the field was read, in a few words."""
         shape = describe_axes(self.shape or ()) if self.shape is not None else ""
         match self.read_as:
             case "formula":
@@ -50,7 +51,7 @@ class FieldReading:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Reading:
-    """How a whole answer was read; nothing was judged and no attempt used."""
+    """How a whole answer was read; nothing was judged, and no attempt was used."""
 
     fields: tuple[FieldReading, ...]
     not_sent: tuple[str, ...] = ()
@@ -64,7 +65,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class CriterionResult:
-    """How one criterion came out, with the sentence that says why; empty where it is withheld."""
+    """How one criterion came out; `text` says why, and is empty while results are withheld."""
 
     id: str
     title: str
@@ -84,7 +85,7 @@ class Misconception:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What proves the attempt: its id, when it arrived, and the hash of what was sent."""
+    """Proof of the attempt: its id, when it arrived, and the hash of the answer."""
 
     attempt: str
     received_at: datetime | None
@@ -94,11 +95,11 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result:
-    """An attempt and what came out of it; printed, it is the feedback.
+    """An attempt and its result; printing it shows the feedback.
 
-    Its `repr` is one line, so that a notebook does not show again what `submit` has printed.
-    `score` is None where it is withheld for now; `points` is what the attempt is worth now, with
-    reviews, and less where it came late. `json` is everything that the service said.
+    Its `repr` is one line, so that a notebook does not repeat what `submit` has printed. `score`
+    is None while results are withheld; `points` is what the attempt is worth now, after reviews
+    and late penalties. `json` is the complete response of the service.
     """
 
     id: str
@@ -114,14 +115,14 @@ class Result:
     criteria: tuple[CriterionResult, ...]
     misconceptions: tuple[Misconception, ...]
     uses: str | None
-    """`own` or `reference`: which earlier answer this part was tried with."""
+    """`own` or `reference`: which earlier answer was used."""
     attempts_left: int
     receipt: Receipt
     json: Mapping[str, Any]
     reading: Reading | None = None
-    """How the answer was read; None for an attempt that was looked up later."""
+    """How the answer was read; None for an attempt that was fetched later."""
     is_repeated: bool = False
-    """Whether the same answer was sent before, so that no attempt was used."""
+    """Whether the same answer had been sent before, so that no attempt was used."""
 
     def __repr__(self) -> str:
         score = "not shown yet" if self.score is None else format_points(self.score)
@@ -142,13 +143,15 @@ class Result:
     def _before(self) -> list[str]:
         lines = []
         if self.is_repeated:
-            lines.append("The same answer was sent before; this is its result. No attempt used.")
+            lines.append(
+                "You sent the same answer before; this is its result. No attempt was used."
+            )
         if self.uses == "own":
-            lines.append("Tried with your own earlier answer.")
+            lines.append("Judged with your own earlier answer.")
         elif self.uses == "reference":
             lines.append(
-                "Tried with a reference answer to the part before, because yours does not earn the "
-                "points there that this part builds on."
+                "Judged with a reference answer to the earlier question, because yours did not "
+                "earn the points that this question builds on."
             )
         return [wrap_text(line) for line in lines]
 
@@ -161,21 +164,16 @@ class Result:
                 f"{format_points(self.score)} of {format_count(self.max_automatic, 'point')}."
             )
         if self.pending:
-            waits = "waits" if self.pending == 1 else "wait"
-            parts.append(f"{format_count(self.pending, 'point')} {waits} for a person.")
+            parts.append(f"{format_count(self.pending, 'point')} to be graded by a person.")
         if self.days_late:
             parts.append(f"{format_count(self.days_late, 'day')} late.")
         parts.append(f"{format_count(self.attempts_left, 'attempt')} left.")
         return wrap_text(" ".join(parts))
 
     def _receipt(self) -> list[str]:
-        receipt = self.receipt
+        attempt, received_at = self.receipt.attempt, format_time(self.receipt.received_at)
         return format_columns(
-            [
-                ("Receipt", receipt.attempt),
-                ("received", format_time(receipt.received_at)),
-                ("answer", receipt.answer),
-            ]
+            [("Receipt", attempt), ("received", received_at), ("answer", self.receipt.answer)]
         )
 
 
@@ -186,70 +184,7 @@ def _format_row(criterion: CriterionResult) -> tuple[str, str, str]:
 
 
 def read_result(data: Any) -> Result:
-    """Read an attempt as the service tells it."""
-    said = {each["criterion"]: each["text"] for each in data["feedback"]}
-    receipt = data["receipt"]
-    return Result(
-        id=data["id"],
-        number=data["number"],
-        question=data["question"],
-        score=parse_points(data["score"]),
-        max_score=float(data["max_score"]),
-        max_automatic=float(data["max_automatic"]),
-        pending=float(data["pending"]),
-        points=parse_points(data["points"]),
-        days_late=data["days_late"],
-        is_counted=data["is_counted"],
-        criteria=tuple(
-            _read_criterion(each, said.get(each["id"], "")) for each in data["criteria"]
-        ),
-        misconceptions=tuple(
-            Misconception(each["id"], each["text"]) for each in data["misconceptions"]
-        ),
-        uses=data["uses"],
-        attempts_left=data["attempts_left"],
-        receipt=Receipt(
-            attempt=receipt["attempt"],
-            received_at=parse_time(receipt["received_at"]),
-            answer=receipt["answer"],
-            signature=receipt["signature"],
-        ),
-        json=data,
-    )
-
-
-def read_results(data: Any) -> tuple[Result, ...]:
-    """Read several attempts, in order."""
-    return tuple(read_result(each) for each in data)
-
-
-def _read_criterion(data: Any, text: str) -> CriterionResult:
-    return CriterionResult(
-        id=data["id"],
-        title=data["title"],
-        points=float(data["points"]),
-        max_points=float(data["max_points"]),
-        outcome=data["outcome"],
-        text=text,
-    )
-
-
-def read_reading(data: Any) -> Reading:
-    """Read how the service read an answer."""
-    fields = tuple(
-        FieldReading(
-            field=each["field"],
-            read_as=each["read_as"],
-            shape=None if each["shape"] is None else tuple(each["shape"]),
-            format=each["format"],
-            text=each["text"],
-            latex=each["latex"],
-        )
-        for each in data["fields"]
-    )
-    return Reading(fields, tuple(data["not_sent"]))
-
-
-def add_reading(result: Result, reading: Reading, *, is_repeated: bool) -> Result:
-    """The result of an answer that was just sent."""
-    return replace(result, reading=reading, is_repeated=is_repeated)
+    """Read an attempt."""
+    texts = {each["criterion"]: each["text"] for each in data["feedback"]}
+    criteria = [{**each, "text": texts.get(each["id"], "")} for each in data["criteria"]]
+    return from_json(Result, {**data, "criteria": criteria, "json": data})

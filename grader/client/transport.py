@@ -1,10 +1,13 @@
-"""Calls over HTTP: tried again where that is safe and may help, and told in plain words if not."""
+"""HTTP requests, with retries where they are safe and may help."""
 
 from __future__ import annotations
 
 import json
+import random
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -17,30 +20,73 @@ from grader.client.errors import (
     make_unreadable_error,
     set_outcome_unknown,
 )
-from grader.client.retries import Patience, read_retry_after
 
-#: The service is busy, or something before it has lost it for a while.
+#: The service, or a proxy before it, is busy.
 _RETRY_STATUSES = {429, 502, 503, 504}
-#: With these it was certainly not looked at what was sent.
+#: The service certainly did not process the request.
 _NOT_PROCESSED_STATUSES = {401, 403, 429}
-#: Nothing was sent before one of these.
+#: Errors before anything was sent.
 _NOT_SENT_ERRORS = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-#: Trying again would not help with these.
+#: Errors that a retry would not help with.
 _PERMANENT_ERRORS = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.InvalidURL)
 
 
 @dataclass(frozen=True, slots=True)
+class Patience:
+    """When to retry and when to give up; tests replace clock, sleep and chance.
+
+    The wait doubles from try to try, with jitter, so that a class whose requests failed together
+    does not retry together. A longer `Retry-After` of the service is respected.
+    """
+
+    tries: int = 6
+    first_wait_seconds: float = 0.5
+    most_wait_seconds: float = 15.0
+    give_up_seconds: float = 90.0
+    """No wait begins that would end later than this after the first try."""
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    chance: Callable[[], float] = random.random
+
+    def __post_init__(self) -> None:
+        if self.tries < 1:
+            raise ValueError("tries must be at least 1.")
+
+    def wait_seconds(self, tried: int, retry_after: float | None) -> float:
+        """How long to wait after `tried` tries."""
+        grown = min(self.first_wait_seconds * 2.0 ** (tried - 1), self.most_wait_seconds)
+        varied = grown * (0.5 + 0.5 * self.chance())
+        return max(varied, retry_after or 0.0)
+
+
+def read_retry_after(header: str | None, *, date: str | None = None) -> float | None:
+    """The seconds that a `Retry-After` header asks for; None if it cannot be parsed.
+
+    A time is compared with the `Date` of the same response, since the local clock may be wrong.
+    """
+    text = (header or "").strip()
+    if text.isascii() and text.isdigit():
+        # More digits would make a number too large to sleep for.
+        return float(text[:9])
+    try:
+        waits = parsedate_to_datetime(text) - parsedate_to_datetime(date or "")
+    except (ValueError, TypeError):
+        return None
+    return max(0.0, waits.total_seconds())
+
+
+@dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """What is asked of the service; all of its tries are the same, byte for byte."""
+    """One request; all of its tries are the same, byte for byte."""
 
     method: str
     path: str
     body: bytes | None = None
     key: str | None = None
-    """The Idempotency-Key of an attempt; a call without one changes nothing."""
+    """The Idempotency-Key of an attempt; a request without one changes nothing."""
 
     def headers(self) -> dict[str, str]:
-        """The headers besides those of every call."""
+        """The headers that not every request has."""
         headers = {}
         if self.body is not None:
             headers["Content-Type"] = "application/json"
@@ -51,13 +97,13 @@ class ApiRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApiResponse:
-    """What the service answered."""
+    """A successful response."""
 
     status: int
     content: bytes
 
     def json(self) -> Any:
-        """The answer as data."""
+        """The body as data."""
         try:
             return json.loads(self.content)
         except ValueError:
@@ -66,7 +112,7 @@ class ApiResponse:
 
 @dataclass(slots=True)
 class _Tries:
-    """How a call went so far."""
+    """The tries of a request so far."""
 
     started_at: float
     count: int = 0
@@ -74,7 +120,7 @@ class _Tries:
 
 
 class Transport:
-    """A connection to a service; the token is known to its headers alone, which hide it."""
+    """A connection to the service; only its headers hold the token, and they hide it."""
 
     def __init__(
         self, address: str, *, token: str, timeout_seconds: float, patience: Patience
@@ -94,29 +140,31 @@ class Transport:
         """Close the connection."""
         self._http.close()
 
-    def call(self, call: ApiRequest, *, say: Callable[[str], None] | None = None) -> ApiResponse:
-        """Ask the service, again where need be; `say` is told why it takes longer.
+    def send(
+        self, request: ApiRequest, *, notify: Callable[[str], None] | None = None
+    ) -> ApiResponse:
+        """Send a request, and retry if necessary; `notify` is called before every wait.
 
         Raises
         ------
         ClientError
-            Where it refuses, or does not answer.
+            If the service refuses or does not answer.
         """
         tries = _Tries(self._patience.monotonic())
         while True:
             tries.count += 1
-            response, reason = self._try(call, tries)
+            response, reason = self._try(request, tries)
             if response is not None and response.status_code not in _RETRY_STATUSES:
-                return _read_reply(response, call, tries)
-            self._wait(call, tries, response, reason, say)
+                return _read_response(response, request, tries)
+            self._wait(request, tries, response, reason, notify)
 
-    def _try(self, call: ApiRequest, tries: _Tries) -> tuple[httpx2.Response | None, str]:
+    def _try(self, request: ApiRequest, tries: _Tries) -> tuple[httpx2.Response | None, str]:
         try:
             response = self._http.request(
-                call.method,
-                f"{self.address}/api/v1{call.path}",
-                content=call.body,
-                headers=call.headers(),
+                request.method,
+                f"{self.address}/api/v1{request.path}",
+                content=request.body,
+                headers=request.headers(),
             )
         except _PERMANENT_ERRORS as error:
             raise ClientError(f"{self.address}: {error}.", code="address.invalid") from None
@@ -126,28 +174,28 @@ class Transport:
             return None, self._explain(error)
         if response.status_code in _RETRY_STATUSES - _NOT_PROCESSED_STATUSES:
             tries.may_have_arrived = True
-        return response, f"{self.address} is busy or away just now ({response.status_code})."
+        return response, f"{self.address} is busy or unavailable ({response.status_code})."
 
     def _wait(
         self,
-        call: ApiRequest,
+        request: ApiRequest,
         tries: _Tries,
         response: httpx2.Response | None,
         reason: str,
-        say: Callable[[str], None] | None,
+        notify: Callable[[str], None] | None,
     ) -> None:
         """Wait before the next try, or give up."""
         patience = self._patience
-        asked = None
+        retry_after = None
         if response is not None:
             headers = response.headers
-            asked = read_retry_after(headers.get("Retry-After"), date=headers.get("Date"))
-        seconds = patience.wait_seconds(tries.count, asked)
+            retry_after = read_retry_after(headers.get("Retry-After"), date=headers.get("Date"))
+        seconds = patience.wait_seconds(tries.count, retry_after)
         waited = patience.monotonic() - tries.started_at
         if tries.count >= patience.tries or waited + seconds > patience.give_up_seconds:
-            _give_up(call, tries, response, reason, asked)
-        if say is not None:
-            say(f"{reason} Trying again in {seconds:.1f} seconds.")
+            _give_up(request, tries, response, reason, retry_after)
+        if notify is not None:
+            notify(f"{reason} Trying again in {seconds:.1f} seconds.")
         patience.sleep(seconds)
 
     def _explain(self, error: Exception) -> str:
@@ -161,18 +209,19 @@ class Transport:
 
 
 def _check_address(address: str) -> str:
-    """An address without a slash at its end; refused where it is none, or holds a password."""
+    """An address without a trailing slash; refused if it is invalid or holds a password."""
     text = address.strip().rstrip("/")
     try:
         parts = urlsplit(text)
-        is_fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         has_secret = parts.username is not None or bool(parts.query or parts.fragment)
     except ValueError:
-        is_fine = has_secret = False
-    if not is_fine or has_secret:
-        # The address is not repeated, because a token or a password may be in it.
+        is_valid = has_secret = False
+    if not is_valid or has_secret:
+        # The message does not repeat the address, which may hold a token or a password.
         raise ClientError(
-            "The address of the service must be like http://localhost:8000, and nothing more.",
+            "The address of the service must look like http://localhost:8000, without a path, a "
+            "query or a password.",
             code="address.invalid",
         )
     return text
@@ -182,34 +231,34 @@ def _check_token(token: str) -> str:
     text = token.strip()
     if not text or not text.isascii() or not text.isprintable() or " " in text:
         raise ClientError(
-            "The token cannot be one: it is empty, or holds a space or another sign that no token "
+            "This is not a token: it is empty, or has a space or another character that no token "
             "has.",
             code="token.invalid",
-            hint="Copy it as it was shown; it begins with keyset_.",
+            hint="Copy the whole token; it begins with keyset_.",
         )
     return text
 
 
-def _read_reply(response: httpx2.Response, call: ApiRequest, tries: _Tries) -> ApiResponse:
+def _read_response(response: httpx2.Response, request: ApiRequest, tries: _Tries) -> ApiResponse:
     status = response.status_code
     if 200 <= status < 300:
         return ApiResponse(status, response.content)
     if response.is_redirect:
         target = response.headers.get("Location", "")
         raise ClientError(
-            f"The service is at another address; make the client with that one: {target[:200]}",
+            f"The service has moved; create the client with its new address: {target[:200]}",
             code="address.moved",
             status=status,
         )
     problem = _find_problem(response)
     if problem is None:
         raise make_unreadable_error(status)
-    # A defect may show after the attempt was stored.
+    # An internal error may occur after the attempt was stored.
     is_open = status >= 500 or (tries.may_have_arrived and status in _NOT_PROCESSED_STATUSES)
-    is_unknown = call.key is not None and is_open
-    # Only answers have a body. Where one comes at the wrong time (409), the reason says enough.
-    says_free = call.body is not None and not is_unknown and status != 409
-    error = make_problem_error(problem, status=status, says_free=says_free)
+    is_unknown = request.key is not None and is_open
+    # Only answers have a body. For an answer at the wrong time (409) the reason says enough.
+    is_free = request.body is not None and not is_unknown and status != 409
+    error = make_problem_error(problem, status=status, is_free=is_free)
     raise set_outcome_unknown(error) if is_unknown else error
 
 
@@ -222,20 +271,20 @@ def _find_problem(response: httpx2.Response) -> Mapping[str, Any] | None:
 
 
 def _give_up(
-    call: ApiRequest,
+    request: ApiRequest,
     tries: _Tries,
     response: httpx2.Response | None,
     reason: str,
-    asked: float | None,
+    retry_after: float | None,
 ) -> NoReturn:
     problem = _find_problem(response) if response is not None else None
-    often = "once" if tries.count == 1 else f"{tries.count} times"
+    count = "once" if tries.count == 1 else f"{tries.count} times"
     detail = str(problem["detail"]) if problem and "detail" in problem else reason
-    later = f" The service asks to wait {asked:.0f} seconds." if asked else ""
-    is_unknown = call.key is not None and tries.may_have_arrived
-    free = " No attempt was used." if call.key is not None and not is_unknown else ""
+    later = f" The service asks to wait {retry_after:.0f} seconds." if retry_after else ""
+    is_unknown = request.key is not None and tries.may_have_arrived
+    free = " No attempt was used." if request.key is not None and not is_unknown else ""
     error = ClientError(
-        f"{detail} It was tried {often}.{later}{free}",
+        f"{detail} Tried {count}.{later}{free}",
         code=str(problem["code"]) if problem else "service.unreachable",
         status=response.status_code if response is not None else None,
     )

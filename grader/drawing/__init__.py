@@ -1,1 +1,1 @@
-"""Pictures drawn as SVG, from the data that feedback makes; no script and no library is needed."""
+"""Pictures as SVG and as tables, from the data of feedback, without scripts or libraries."""

@@ -1,4 +1,4 @@
-"""What the pictures say, however they are drawn: labels, numbers, scales and summaries."""
+"""Labels, numbers, scales and summaries of pictures, shared by all ways to draw them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Matrix = tuple[tuple[float, ...], ...]
 
 #: Matrices with more columns than this, in an SVG also rows, are shades instead of numbers.
 MAX_NUMBERS = 8
-#: An output this near to the middle counts as there, as in the questions' own criteria.
+#: An output at most this far from the middle counts as near, as in the questions' criteria.
 NEAR_DISTANCE = 0.1
 
 
@@ -26,19 +26,19 @@ def normalize_label(label: str) -> str:
 
 
 def wrap_lines(text: str, width: int) -> list[str]:
-    """A text in lines, without leaving a percent sign alone at the start of one."""
+    """Wrap a text, without a line that begins with a percent sign."""
     lines = textwrap.wrap(text.replace(" %", "\N{NO-BREAK SPACE}%"), width)
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
 def format_number(value: float, digits: int = 3) -> str:
     """A number with few digits and a short exponent, as in 0.125 or 3.2e-5."""
-    text = f"{value + 0.0:.{digits}g}"  # Adding zero takes the sign from a negative zero.
+    text = f"{value + 0.0:.{digits}g}"  # Adding zero removes the sign of a negative zero.
     return text.replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
 
 
 def format_share(part: int, whole: int) -> str:
-    """A share in percent that reads 0 % or 100 % only where it is so exactly."""
+    """A share in percent; only exact shares read 0 % or 100 %."""
     percent = round(100 * part / whole)
     if percent in (0, 100) and 0 < part < whole:
         return "under 1 %" if percent == 0 else "over 99 %"
@@ -46,19 +46,19 @@ def format_share(part: int, whole: int) -> str:
 
 
 def format_key(picture: WeightBars, index: int) -> str:
-    """A key as the student knows it, counted from zero: `key 3`, or `key 3 = a`."""
+    """A key as students know it, counted from zero: `key 3`, or `key 3 = a`."""
     name = picture.named.get(index)
     return f"key {index}" if name is None else f"key {index} = {normalize_label(name)}"
 
 
 def format_short_label(label: str, room: int) -> str:
-    """A clean label of at most so many characters."""
+    """A clean label of at most `room` characters."""
     label = normalize_label(label)
     return label if len(label) <= room else label[: room - 1] + "…"
 
 
 def compute_axis_range(values: Iterable[float]) -> tuple[float, float]:
-    """Round bounds that hold zero and all finite values; (0, 1) where all are zero."""
+    """Round bounds around zero and all finite values; (0, 1) if all are zero."""
     finite = [value for value in values if math.isfinite(value)]
     low = -_round_up(max((-value for value in finite), default=0.0))
     high = _round_up(max(finite, default=0.0))
@@ -82,17 +82,17 @@ class PlaneView:
 
     @classmethod
     def of(cls, points: Sequence[Point]) -> PlaneView:
-        """The closest view that holds nearly all points, so that a few strays do not shrink it."""
+        """The closest view of at least 95 % of the points, so that outliers do not shrink it."""
         views = [cls(0.5 - 0.75 * zoom, 0.5 + 0.75 * zoom, 0.5 * zoom) for zoom in (1, 2, 4)]
-        most = 0.95 * len(points)
-        return next((view for view in views if len(view.inside(points)) >= most), views[-1])
+        enough = 0.95 * len(points)
+        return next((view for view in views if len(view.inside(points)) >= enough), views[-1])
 
     def inside(self, points: Sequence[Point]) -> list[Point]:
-        """The points that are drawn in their place."""
+        """The points in view."""
         return [each for each in points if self.arrow(each) is None]
 
     def arrow(self, point: Point) -> str | None:
-        """The way to a point that is out of view; None for one in view."""
+        """The direction of a point out of view; None for one in view."""
         along, aside = point
         if along < self.low:
             return "◀"
@@ -101,28 +101,28 @@ class PlaneView:
         return "▲" if aside > self.top else None
 
     def across(self, along: float, bins: int) -> int:
-        """The bin, of so many from `low` to `high`, that holds a place along the line."""
+        """The bin, of `bins` from `low` to `high`, of a position along the line."""
         return find_bin((along - self.low) / (self.high - self.low), bins)
 
     def histogram(self, points: Sequence[Point], bins: int) -> list[int]:
-        """How many of the points in view fall into each bin along the line."""
+        """The number of points in view in each bin along the line."""
         counts = Counter(self.across(along, bins) for along, _ in self.inside(points))
         return [counts[each] for each in range(bins)]
 
 
 def find_bin(share: float, bins: int) -> int:
-    """The bin, of so many, that holds a share of the whole; the nearest for one outside."""
-    # Rounding must not move a place that lies on a border, such as the middle, to the left.
+    """The bin, of `bins`, of a share of the whole; the nearest for a share outside [0, 1]."""
+    # Rounding must not move a position on a border, such as the middle, to the left.
     return min(math.floor(min(max(share, 0.0), 1.0) * bins + 1e-9), bins - 1)
 
 
 def list_finite_points(picture: OutputPlane) -> list[Point]:
-    """The outputs that have a place in the plane: none where the two end points are one."""
+    """The outputs with finite coordinates: none if the two end points are equal."""
     return [each for each in picture.points if all(math.isfinite(value) for value in each)]
 
 
 def find_largest_difference(picture: HeatMap) -> tuple[int, int] | None:
-    """The row and column where two matrices differ most; None where nothing differs."""
+    """The row and column where two matrices differ most; None if they are equal."""
     first, second = picture.matrices
     gaps = {
         (row, column): _gap(entry, second[row][column])
@@ -139,7 +139,7 @@ def _gap(first: float, second: float) -> float:
 
 
 def has_comparable_matrices(picture: HeatMap) -> bool:
-    """Whether there are two matrices of one shape."""
+    """Whether there are two matrices of the same shape."""
     shapes = [[len(row) for row in matrix] for matrix in picture.matrices]
     return len(shapes) == 2 and shapes[0] == shapes[1]
 
@@ -148,7 +148,7 @@ def has_comparable_matrices(picture: HeatMap) -> bool:
 
 
 def describe_picture(picture: Picture) -> str:
-    """What a picture shows, in a sentence or two that also serve those who cannot see it."""
+    """What a picture shows, in one or two sentences; also its text alternative."""
     match picture:
         case WeightBars():
             return _describe_bars(picture)
@@ -197,7 +197,7 @@ def _describe_plane(picture: OutputPlane) -> str:
 
 
 def _describe_output(point: Point, first: str, second: str) -> str:
-    """Where the one output lies, of an answer that comes out the same on every key set."""
+    """Where the output lies, for an answer with the same output on every key set."""
     distance, along = _distance(point), point[0]
     where = "as near to both" if along == 0.5 else f"nearer to {first if along < 0.5 else second}"
     return (

@@ -1,4 +1,4 @@
-"""Pictures as one SVG file that stands by itself, on light and on dark backgrounds."""
+"""Pictures as a standalone SVG file, for light and dark backgrounds, or inline in a page."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from grader.drawing.svg_elements import (
     add_paragraph,
     add_rect,
     add_text,
+    make_svg,
 )
 from grader.feedback.plots import HeatMap, OutputPlane, Picture, WeightBars
 
@@ -113,12 +114,9 @@ def draw_svg(pictures: Sequence[Picture], *, title: str) -> str:
 def draw_inline(picture: Picture, *, name: str) -> str:
     """One picture as an element for a page, whose style sheet gives the colours.
 
-    `name` is unique on the page; the picture's own title stands above it there.
+    `name` is unique on the page, which shows the picture's title above it.
     """
-    root = Element("svg", {"role": "img", "class": "picture"})
-    root.set("aria-labelledby", f"{name}-title {name}-summary")
-    SubElement(root, "title", id=f"{name}-title").text = normalize_label(picture.title)
-    SubElement(root, "desc", id=f"{name}-summary").text = describe_picture(picture)
+    root = make_svg(picture.title, describe_picture(picture), name=name, style="picture")
     group = add_element(root, "g", transform="translate(4 0)")
     bottom = _draw_body(group, picture, 8.0, name)
     root.set("viewBox", f"0 0 {WIDTH + 8} {bottom + 4:g}")
@@ -126,7 +124,7 @@ def draw_inline(picture: Picture, *, name: str) -> str:
 
 
 def _draw_picture(group: Element, picture: Picture, number: int) -> float:
-    """Draw from (0, 0) on, and return the height that is used."""
+    """Draw from (0, 0) on, and return the height."""
     top = add_paragraph(group, picture.title, 84, "heading", y=14, leading=18)
     bottom = _draw_body(group, picture, top, str(number))
     return add_paragraph(group, describe_picture(picture), 104, "muted", y=bottom + 16, leading=17)
@@ -151,7 +149,7 @@ _GUTTER = 40
 
 
 def _draw_weight_bars(group: Element, picture: WeightBars, top: float) -> float:
-    """Draw the weights from `top` on, and return where the drawing ends."""
+    """Draw the weights from `top` on, and return the bottom."""
     count = len(picture.quantiles)
     if not count:
         return top
@@ -203,7 +201,7 @@ def _draw_bar_legend(group: Element, y: float) -> float:
 
 
 class _PlaneScale(NamedTuple):
-    """Where places in the plane come to lie on the sheet."""
+    """Maps points of the plane to pixels."""
 
     view: PlaneView
     unit: float
@@ -214,12 +212,12 @@ class _PlaneScale(NamedTuple):
 
 
 def _draw_output_plane(group: Element, picture: OutputPlane, top: float) -> float:
-    """Draw the outputs from `top` on, and return where the drawing ends."""
+    """Draw the outputs from `top` on, and return the bottom."""
     points = list_finite_points(picture)
     if not points:
         return top
     view = PlaneView.of(points)
-    # With this number of columns the end points and the middle are centres of columns.
+    # With 75 columns, the end points and the middle are centres of columns.
     upper = _draw_histogram(group, view.histogram(points, 75), len(points), top + 8) + 30
     unit = (WIDTH - _GUTTER) / (view.high - view.low)
     needed = max(aside for _, aside in points) * unit + 8
@@ -259,20 +257,20 @@ def _draw_grid(group: Element, frame: _PlaneScale, upper: float) -> None:
 
 
 def _draw_marks(group: Element, frame: _PlaneScale, labels: tuple[str, str]) -> None:
-    """Mark the two end points, and the target with the ring of what counts as near to it."""
+    """Mark the two end points, and the target with a ring around what counts as near."""
     first, second = (format_short_label(label, int(frame.unit / 11)) for label in labels)
     for along, style, label in ((0, "point", first), (0.5, "target", "½"), (1, "point", second)):
         x, y = frame.at(along)
         add_element(group, "circle", style, cx=x, cy=y, r=6)
         add_text(group, label, "strong middle", x=x, y=y + 24)
     (x, y), near = frame.at(0.5 - NEAR_DISTANCE), NEAR_DISTANCE * frame.unit
-    # It is half a ring, because the distance from the line is never negative.
+    # Half a ring, because the distance from the line is never negative.
     arc = f"M {x:.2f} {y:.2f} a {near:.2f} {near:.2f} 0 0 1 {2 * near:.2f} 0"
     add_element(group, "path", "target near", d=arc)
 
 
 def _draw_strays(group: Element, arrows: Counter[str | None], top: float, base: float) -> None:
-    """Say at each edge how many outputs lie beyond it."""
+    """Write at each edge how many outputs lie beyond it."""
     middle = (WIDTH + _GUTTER) / 2
     edges = (("◀", "", _GUTTER + 4, base), ("▶", "end", WIDTH - 4, base))
     for arrow, style, x, y in (*edges, ("▲", "middle", middle, top)):
@@ -282,12 +280,12 @@ def _draw_strays(group: Element, arrows: Counter[str | None], top: float, base: 
 
 _INDEX_WIDTH = 24
 
-#: From negative over zero to positive; these blues and reds differ for colour-blind eyes too.
+#: From negative over zero to positive; safe for colour-blind readers.
 _DIVERGING_COLOURS = ("#2166ac", "#67a9cf", "#d1e5f0", "#f7f7f7", "#fddbc7", "#ef8a62", "#b2182b")
 
 
 class _Cells(NamedTuple):
-    """How the cells of a picture are drawn; `limit` is the entry with the strongest colour."""
+    """The size of a heat map's cells; `limit` is the entry with the strongest colour."""
 
     width: float
     height: float
@@ -296,7 +294,7 @@ class _Cells(NamedTuple):
 
 
 def _draw_heat_map(group: Element, picture: HeatMap, top: float, name: str) -> float:
-    """Draw the matrices from `top` on, and return where the drawing ends."""
+    """Draw the matrices from `top` on, and return the bottom."""
     sizes = [len(row) for matrix in picture.matrices for row in matrix]
     columns = max(sizes, default=0)
     if not columns:
@@ -304,7 +302,7 @@ def _draw_heat_map(group: Element, picture: HeatMap, top: float, name: str) -> f
     rows = max(len(matrix) for matrix in picture.matrices)
     has_numbers = max(rows, columns) <= MAX_NUMBERS
     half = (WIDTH - 24) / 2
-    # Single rows stand one above the other, so that their entries line up.
+    # Single rows are stacked, so that their entries line up.
     is_beside = rows > 1 < len(picture.matrices) and (half - _INDEX_WIDTH) / columns >= (
         48 if has_numbers else 8
     )
@@ -331,9 +329,9 @@ def _find_largest_entry(picture: HeatMap) -> float:
 def _draw_matrix(
     panel: Element, caption: str, matrix: Matrix, cells: _Cells, mark: tuple[int, int] | None
 ) -> float:
-    """Draw one matrix with its caption and indices, and return the height that is used."""
+    """Draw one matrix with its caption and indices, and return the height."""
     add_text(panel, format_short_label(caption, 44), "muted", x=_INDEX_WIDTH, y=14)
-    # Where cells are narrow, not every index has room.
+    # In narrow cells, not every index has room.
     step = 1 if cells.width >= 20 else 5
     for column in range(0, len(matrix[0]) if matrix else 0, step):
         x = _INDEX_WIDTH + (column + 0.5) * cells.width
@@ -348,7 +346,7 @@ def _draw_matrix(
             _draw_cell(panel, entry, _INDEX_WIDTH + column * cells.width, y, cells)
     if mark is not None:
         x, y = _INDEX_WIDTH + mark[1] * cells.width, 40 + mark[0] * cells.height
-        # Dark on light is seen on every colour of the scale.
+        # Dark on light is visible on every colour of the scale.
         for style in ("halo", "mark"):
             add_rect(panel, style, (x, y), (x + cells.width - 1, y + cells.height - 1))
     return 48 + len(matrix) * cells.height
@@ -368,7 +366,7 @@ def _draw_cell(panel: Element, entry: float, x: float, y: float, cells: _Cells) 
 
 
 def _mix_colour(share: float) -> str:
-    """The colour of a share between -1 and 1, between the two nearest of the scale."""
+    """The colour of a share between -1 and 1, interpolated in the scale."""
     place = (share + 1) / 2 * (len(_DIVERGING_COLOURS) - 1)
     lower = min(int(place), len(_DIVERGING_COLOURS) - 2)
     parts = [

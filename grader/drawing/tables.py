@@ -1,4 +1,4 @@
-"""The numbers behind a picture, for a table beside it."""
+"""The numbers of a picture as tables."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from grader.drawing.plot_text import (
 )
 from grader.feedback.plots import QUANTILES, HeatMap, OutputPlane, Picture, WeightBars
 
-#: Where along the line between the two points outputs are counted, in tenths of their distance.
+#: The positions along the line at which outputs are counted, in tenths of its length.
 _STEPS = range(11)
-#: Larger matrices are cut, because nobody reads as many numbers.
+#: Larger matrices are cut; nobody reads that many numbers.
 _MAX_SIDE = 32
 
 
 @dataclass(frozen=True, slots=True)
 class PlotTable:
-    """Numbers as text; the first of each row says what the row is about."""
+    """Numbers as text; the first cell of each row is its heading."""
 
     caption: str
     heads: tuple[str, ...]
@@ -30,7 +30,7 @@ class PlotTable:
 
 
 def build_tables(picture: Picture) -> list[PlotTable]:
-    """The tables of a picture; none where it shows nothing."""
+    """The tables of a picture; none if it is empty."""
     match picture:
         case WeightBars():
             return _weights(picture)
@@ -77,7 +77,7 @@ def _outputs(picture: OutputPlane) -> list[PlotTable]:
     ]
     if beyond:
         rows.append(("beyond", str(beyond), format_share(beyond, len(points))))
-    heads = ("nearest place along the line", "outputs", "share")
+    heads = ("nearest position along the line", "outputs", "share")
     return [PlotTable(f"Where the {len(points)} outputs lie", heads, tuple(rows))]
 
 

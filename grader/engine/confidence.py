@@ -1,4 +1,4 @@
-"""Shares of key sets with their confidence."""
+"""Shares of key sets with confidence intervals."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from grader.domain.verdicts import Interval
 
-#: Width of the interval in standard deviations: a share exactly at a threshold is wrongly taken for
-#: decided in less than one case of a thousand.
+#: Half the width of the interval in standard deviations: a share exactly at a threshold is wrongly
+#: decided in less than one case in a thousand.
 Z = 3.3
 
 

@@ -1,4 +1,4 @@
-"""The functions that only rubrics have: attention, distances of weights, sums over key sets."""
+"""Functions that only rubrics may use: attention, distances of weights, means over key sets."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def _total_variation(first: Array, second: Array, shapes: Sequence[Shape]) -> Ar
 
 
 def _weights(inputs: Array, keys: Array, queries: Array, shapes: Sequence[Shape] = ()) -> Array:
-    """Weights of self-attention, one row for each input: softmax over j of (K x_j)^T (Q x_i)."""
-    asked = np.matmul(inputs, queries.swapaxes(-1, -2))
-    offered = np.matmul(inputs, keys.swapaxes(-1, -2))
-    return softmax(np.matmul(asked, offered.swapaxes(-1, -2)))
+    """Weights of self-attention, one row per input: softmax over j of (K x_j)^T (Q x_i)."""
+    queried = np.matmul(inputs, queries.swapaxes(-1, -2))
+    keyed = np.matmul(inputs, keys.swapaxes(-1, -2))
+    return softmax(np.matmul(queried, keyed.swapaxes(-1, -2)))
 
 
 def _self_attention(
@@ -36,7 +36,7 @@ def _self_attention(
 
 
 def _mean_weights(kept: Array | None, like: Array) -> Array:
-    """Weights that sum to one over the key sets that count."""
+    """Equal weights of the key sets that count; they sum to one."""
     counted = np.ones(like.shape[:2]) if kept is None else np.broadcast_to(kept, like.shape[:2])
     return np.asarray(counted / counted.sum(axis=1, keepdims=True))
 
@@ -87,7 +87,7 @@ def _weight_matrix(shapes: Sequence[Shape]) -> Shape:
 
 def _conditions(shapes: Sequence[Shape]) -> Shape:
     if any(shape != CONDITION for shape in shapes):
-        raise ShapeError("takes a condition, and perhaps another that must hold before")
+        raise ShapeError("takes a condition, and optionally one that selects the key sets to count")
     return NUMBER
 
 
@@ -104,10 +104,10 @@ def _one_number(shapes: Sequence[Shape]) -> Shape:
 
 
 def _refuse_call(*_: object) -> Array:
-    raise AssertionError("a unit vector has a node of its own")
+    raise AssertionError("unit vectors have their own node")
 
 
-#: What rubrics may use beside the functions of everybody.
+#: All functions of rubrics: those of answers, and more.
 RUBRIC_FUNCTIONS: Mapping[str, Function] = MappingProxyType(
     {
         **CORE_FUNCTIONS,

@@ -1,4 +1,4 @@
-"""A question as the engine sees it: what is drawn, what is computed, what is claimed."""
+"""A compiled question: its draws, computations, criteria, misconceptions and plots."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Level:
     """A tolerance with its credit.
 
     Exactly one of `within` and `at_least` is set. `share` is the share of key sets that must
-    keep the bound; None where there is nothing to sample.
+    meet the bound; None if the question has no key sets.
     """
 
     credit: Decimal
@@ -28,70 +28,58 @@ class Level:
 
     @property
     def bound(self) -> float:
-        """The number that the measure is compared with."""
+        """The bound of the measure."""
         bound = self.within if self.within is not None else self.at_least
         assert bound is not None, "a level has one of the two bounds"
         return bound
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredCriterion:
-    """A claim about what the answer does: a measure with levels, the best credit first."""
+class _CriterionBase:
+    """What all criteria have; `needs` names a criterion without whose credit this one is void."""
 
     id: str
     title: str
     points: Decimal
-    measure: Node
-    levels: tuple[Level, ...]
-    needs: str | None = None
+    needs: str | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
-class PredictedCriterion:
-    """A number that must agree with what is measured.
+class MeasuredCriterion(_CriterionBase):
+    """A claim about what the answer does: a measure with levels, the best credit first."""
 
-    The earlier answer that is used is tried at each of the `scales`; an answer within the interval
-    that the measured values span, give or take the tolerance, is right.
+    measure: Node
+    levels: tuple[Level, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedCriterion(_CriterionBase):
+    """A predicted number, compared with the measured one.
+
+    The earlier answer that is used is measured at each of the `scales`. A prediction in the
+    interval that the measured values span, plus the tolerance, is right.
     """
 
-    id: str
-    title: str
-    points: Decimal
     expected: Node
     tolerance: float
     scales: tuple[float, ...] = (1.0,)
-    needs: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ChoiceCriterion:
-    """A choice that must be the right one."""
+class ChoiceCriterion(_CriterionBase):
+    """A choice among options."""
 
-    id: str
-    title: str
-    points: Decimal
     correct: frozenset[str]
-    needs: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewedCriterion:
+class ReviewedCriterion(_CriterionBase):
     """Text or a file that a person grades."""
 
-    id: str
-    title: str
-    points: Decimal
-    needs: str | None = None
-
 
 @dataclass(frozen=True, slots=True)
-class ExternalCriterion:
-    """A score that comes from elsewhere."""
-
-    id: str
-    title: str
-    points: Decimal
-    needs: str | None = None
+class ExternalCriterion(_CriterionBase):
+    """A score from another system."""
 
 
 Criterion = (
@@ -106,15 +94,15 @@ class Misconception:
     Parameters
     ----------
     say
-        What the student is told; `{t}` is replaced by the first factor of `tries` that passes.
+        The message for the student; `{t}` is replaced by the first of `tries` that passes.
     when
-        A condition that holds on nearly all key sets, or None.
+        A condition that must hold on nearly all key sets, or None.
     passes
-        A changed answer that would earn full credit, by field; empty where `when` decides.
+        A changed answer that would earn full credit, by field; empty if `when` decides.
     tries
-        The values of `t` that the changed answer is tried with.
+        The values of `t` to try in the changed answer.
     about
-        The criteria that must have been missed for it to matter; empty for any.
+        The criteria of which one must have been missed; empty for any.
     """
 
     id: str
@@ -127,10 +115,9 @@ class Misconception:
 
 @dataclass(frozen=True, slots=True)
 class UsedQuestion:
-    """An earlier question whose answer is used here.
+    """An earlier question whose answer this one uses.
 
-    `fields` are the names of the earlier answer's arrays. The student's own answer is used
-    if it earned `criterion` in full, else the reference.
+    The student's own answer is used if it earned full credit for `criterion`, else the reference.
     """
 
     question: Question
@@ -148,9 +135,9 @@ class PlotKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A picture of what the answer does: its kind and the values it shows.
+    """A picture of what the answer does: its kind and its values.
 
-    One that `reveals` what is asked for is shown only when all is right.
+    A plot that `reveals` the solution is shown only with full credit.
     """
 
     kind: PlotKind
@@ -162,9 +149,9 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, compiled; a part that builds on an earlier one shares that one's draws.
+    """A compiled question; one that uses an earlier question has the same draws.
 
-    `given` names what the student is shown of them.
+    `given` names the quantities that the student sees.
     """
 
     id: str
@@ -180,16 +167,13 @@ class Question:
     plots: tuple[Plot, ...] = ()
     fresh_variants: int = 8
     known: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What follows from the question and is worth keeping, such as plans."""
+    """A cache of what follows from the question, such as plans."""
 
     @property
     def source(self) -> Question:
         """The question whose draws this one has: the earlier one that it builds on, or itself."""
         return self.uses.question if self.uses else self
 
-    def criterion(self, wanted: str) -> Criterion:
-        """The criterion of this id; KeyError where there is none."""
-        for criterion in self.criteria:
-            if criterion.id == wanted:
-                return criterion
-        raise KeyError(wanted)
+    def criterion(self, criterion_id: str) -> Criterion:
+        """The criterion with this id; KeyError if there is none."""
+        return {each.id: each for each in self.criteria}[criterion_id]

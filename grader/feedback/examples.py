@@ -1,4 +1,4 @@
-"""How an answer to a question is written: the names it may use, and an example of the form."""
+"""How to write an answer: the names that a formula may use, and an example."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from grader.reading.fields import (
     TextField,
 )
 
-# Longer lists of numbers are hard to read, and a formula shows the form as well.
+# Longer lists are hard to read; a formula is shown instead.
 _MAX_NUMBERS = 4
 
 
 def list_symbols(field: ArrayField) -> list[str]:
-    """The names that a formula for this field may use, those that matter most first."""
+    """The names that a formula for this field may use, the most important first."""
     scope = field.scope
     letters = [
         f"{name}_{label}" for name, family in scope.families.items() for label in family.labels
@@ -36,14 +36,14 @@ def list_symbols(field: ArrayField) -> list[str]:
 
 
 def make_example(fields: Sequence[Field]) -> dict[str, object]:
-    """An answer that can be read and that is hardly right, to show the form."""
-    return {field.name: _value(field) for field in fields}
+    """A well-formed answer, most likely wrong, that shows how to write one."""
+    return {field.name: _make_value(field) for field in fields}
 
 
-def _value(field: Field) -> object:
+def _make_value(field: Field) -> object:
     match field:
         case ArrayField():
-            return _formula(field.scope, field.shape) or _numbers(field.shape)
+            return _make_formula(field.scope, field.shape) or _make_numbers(field.shape)
         case NumberField():
             return 0.5
         case ChoiceField():
@@ -58,8 +58,8 @@ def _value(field: Field) -> object:
             assert_never(field)
 
 
-def _formula(scope: FormulaScope, shape: Shape) -> str:
-    """A formula of this shape in names that are given; empty where there is none."""
+def _make_formula(scope: FormulaScope, shape: Shape) -> str:
+    """A formula of this shape in given names; empty for small shapes or without such names."""
     if shape.size <= _MAX_NUMBERS:
         return ""
     if shape.kind is Kind.MATRIX and shape.rows == shape.columns:
@@ -75,7 +75,7 @@ def _formula(scope: FormulaScope, shape: Shape) -> str:
     return f"2 {terms[0]} - {terms[1]}" if len(terms) > 1 else f"C {terms[0]} where C = 3"
 
 
-def _numbers(shape: Shape) -> list[object]:
+def _make_numbers(shape: Shape) -> list[object]:
     if shape.kind is Kind.MATRIX:
         return [[0] * shape.columns for _ in range(shape.rows)]
     return list(range(shape.size))

@@ -1,4 +1,4 @@
-"""What a student is given, by name, in full precision."""
+"""The given values of a student's variant, in full precision."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from grader.formula.typed.scope import FormulaScope
 def build_given_values(
     scope: FormulaScope, variant: Variant, names: Sequence[str]
 ) -> dict[str, Any]:
-    """The given numbers, indices and arrays as plain data; indices count from zero."""
-    return {name: _value(scope, variant, name) for name in names}
+    """The given numbers, indices and arrays by name, as JSON data; indices count from zero."""
+    return {name: _get_value(scope, variant, name) for name in names}
 
 
-def _value(scope: FormulaScope, variant: Variant, name: str) -> Any:
+def _get_value(scope: FormulaScope, variant: Variant, name: str) -> Any:
     if name in variant.values:
         return variant.values[name].tolist()
     if name in variant.indices:
@@ -29,6 +29,6 @@ def _value(scope: FormulaScope, variant: Variant, name: str) -> Any:
     position = family.labels.get(label)
     if isinstance(position, str):
         position = variant.indices[position]
-    place = int(label) - 1 if position is None else position
+    index = int(label) - 1 if position is None else position
     members = variant.values[family.source]
-    return (members[:, place] if family.by_columns else members[place]).tolist()
+    return (members[:, index] if family.by_columns else members[index]).tolist()

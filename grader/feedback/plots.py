@@ -1,4 +1,4 @@
-"""What an answer does, as data for pictures, taken from the practice key sets only."""
+"""Data for pictures of what an answer does, from practice key sets only."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from grader.engine.sample.observe import observe
 
 Array = NDArray[Any]
 
-#: How many practice key sets pictures are made from.
+#: The number of practice key sets behind a picture.
 PRACTICE_COUNT = 400
-#: The quantiles that show how weights spread over the key sets.
+#: The quantiles of the weights over the key sets.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
 class WeightBars:
-    """Weights of the keys: for each key its quantiles over the practice key sets.
+    """Weights of the keys, as quantiles over the practice key sets.
 
-    `named` gives the keys that the question speaks of, by position: {3: "a"}.
+    `named` holds the keys that the question names, by position: {3: "a"}.
     """
 
     title: str
@@ -50,7 +50,7 @@ class OutputPlane:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """A matrix, or what came out (first) beside what should have (second)."""
+    """A matrix, or the actual matrix (first) beside the correct one (second)."""
 
     title: str
     matrices: tuple[tuple[tuple[float, ...], ...], ...]
@@ -63,9 +63,9 @@ Picture = WeightBars | OutputPlane | HeatMap
 def make_pictures(
     judge: Judge, submission: Submission, *, revealing: bool = False
 ) -> list[Picture]:
-    """The pictures of a question for one answer; those that are not finite are left out.
+    """The pictures for one answer; pictures with values that are not finite are left out.
 
-    Those that show what is asked for come only with `revealing`, that is, when all is right.
+    Pictures that show the solution are made only with `revealing`, for answers with full credit.
     """
     question = judge.question
     source = None
@@ -82,16 +82,16 @@ def make_pictures(
     for plot in question.plots:
         if plot.reveals and not revealing:
             continue
-        seen = observe(question, environment, plot.values, source)
-        values = [value[0] for value in seen.values]
-        if seen.kept is not None:
-            values = [value[seen.kept[0]] if len(value) > 1 else value for value in values]
+        observed = observe(question, environment, plot.values, source)
+        values = [value[0] for value in observed.values]
+        if observed.kept is not None:
+            values = [value[observed.kept[0]] if len(value) > 1 else value for value in values]
         if all(np.isfinite(value).all() for value in values):
-            pictures.append(_picture(plot, values, named))
+            pictures.append(_make_picture(plot, values, named))
     return pictures
 
 
-def _picture(plot: Plot, values: list[Array], named: dict[int, str]) -> Picture:
+def _make_picture(plot: Plot, values: list[Array], named: dict[int, str]) -> Picture:
     match plot.kind:
         case PlotKind.WEIGHTS:
             if plot.values[0].shape.kind is Kind.MATRIX:
@@ -101,14 +101,14 @@ def _picture(plot: Plot, values: list[Array], named: dict[int, str]) -> Picture:
             labels = (plot.labels[0], plot.labels[1])
             return OutputPlane(plot.title, labels, _plane(*values))
         case PlotKind.COMPARE:
-            came, should = (_rows(np.atleast_2d(value[0])) for value in values)
-            return HeatMap(plot.title, (came, should), ("what comes out", "what should"))
+            actual, correct = (_rows(np.atleast_2d(value[0])) for value in values)
+            return HeatMap(plot.title, (actual, correct), ("what comes out", "what should"))
         case _:
             assert_never(plot.kind)
 
 
 def _rows(matrix: Array) -> tuple[tuple[float, ...], ...]:
-    # What is left of a zero after rounding errors would only distract.
+    # The rounding errors of zeros would only distract.
     matrix = np.where(np.abs(matrix) < 1e-12 * np.abs(matrix).max(initial=1.0), 0.0, matrix)
     return tuple(tuple(float(f"{entry:.6g}") for entry in row) for row in matrix)
 

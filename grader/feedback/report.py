@@ -99,7 +99,7 @@ def build_report_fields(
             for each in judgement.verdicts
         ),
         "feedback": tuple(
-            FeedbackLine(criterion=each.criterion, text=explain(each))
+            FeedbackLine(criterion=each.criterion, text=explain(each, question))
             for each in judgement.verdicts
         ),
         "misconceptions": tuple(

@@ -1,18 +1,54 @@
-"""Verdicts → sentences: what is right, what is off, and by how much."""
+"""Verdicts → sentences: what was measured, what is allowed, and what is wrong."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import assert_never
 
 from grader.domain.verdicts import Evidence, Outcome, Reason, Verdict
+from grader.engine.question import (
+    Criterion,
+    Level,
+    MeasuredCriterion,
+    PredictedCriterion,
+    Question,
+)
+from grader.formula.text.render import to_text
+from grader.formula.typed import tree as t
 
 _OUTCOMES = {
     Outcome.MET: "met",
     Outcome.PARTLY_MET: "partly met",
     Outcome.NOT_MET: "not met",
     Outcome.UNGRADABLE: "could not be judged",
-    Outcome.PENDING: "waits for a person",
+    Outcome.PENDING: "to be graded by a person",
 }
+
+#: What the outermost function of a measure computes.
+_NOUNS = {
+    "abs": "absolute value",
+    "deviation": "standard deviation over the key sets",
+    "distance": "distance from where it should be",
+    "dot": "inner product",
+    "inner": "inner product",
+    "max": "largest value",
+    "mean": "mean over the key sets",
+    "min": "smallest value",
+    "norm": "length",
+    "share": "share of key sets",
+    "trace": "trace",
+    "trace_variance": "total variance over the key sets",
+    "tv": "share of the weight in the wrong place",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Wording:
+    """How a criterion's measure is named: "the distance … is 0.2, in units of …"."""
+
+    noun: str = "measured value"
+    unit: str = ""
+    is_weight: bool = False
 
 
 def describe_outcome(outcome: Outcome) -> str:
@@ -20,74 +56,160 @@ def describe_outcome(outcome: Outcome) -> str:
     return _OUTCOMES[outcome]
 
 
-def explain(verdict: Verdict) -> str:
-    """Say why a criterion came out as it did, with the gap in numbers."""
-    sentence = _explain(verdict)
+def explain(verdict: Verdict, question: Question) -> str:
+    """Say why a criterion came out as it did: what was measured, and what is allowed."""
+    sentence = _explain(verdict.reason, verdict.evidence, _find_wording(verdict, question))
     if verdict.evidence.is_shrunk and verdict.reason is not Reason.NOT_FINITE:
         sentence += (
-            " Your numbers are so large that the computation overflows; they were judged at a "
-            "smaller size. Where a softmax follows it has long decided, so that nothing changes."
+            " Your numbers are so large that the computation overflows, so they were judged at a "
+            "smaller scale. Where a softmax follows, this changes nothing."
         )
     return sentence
 
 
-def _explain(verdict: Verdict) -> str:
-    evidence = verdict.evidence
-    match verdict.reason:
-        case Reason.HOLDS:
-            return _measured(evidence)
+def _find_wording(verdict: Verdict, question: Question) -> _Wording:
+    """The wording of the verdict's criterion, worked out once per question."""
+    wordings = question.known.get("wordings")
+    if not isinstance(wordings, dict):
+        wordings = {each.id: _choose_wording(each, question) for each in question.criteria}
+        question.known["wordings"] = wordings
+    return wordings.get(verdict.criterion, _Wording())
+
+
+def _choose_wording(criterion: Criterion, question: Question) -> _Wording:
+    match criterion:
+        case MeasuredCriterion(measure=measure, levels=(Level(at_least=None), *_)):
+            return _name_deviation(measure, question)
+        case MeasuredCriterion(measure=t.FunctionCall(name="tv")):
+            return _Wording("share of the weight that is placed differently")
+        case MeasuredCriterion(
+            measure=t.FunctionCall(name="distance") | t.Divide(left=t.FunctionCall(name="distance"))
+        ):
+            # A distance that must be large is one between two results.
+            return _Wording("distance")
+        case MeasuredCriterion(measure=measure):
+            return _Wording(_find_noun(measure) or "measured value")
+        case PredictedCriterion(expected=expected):
+            return _Wording(_find_noun(expected) or "value")
+        case _:
+            return _Wording()
+
+
+def _name_deviation(measure: t.Node, question: Question) -> _Wording:
+    """Name a measure that must stay small, without saying what the right answer is."""
+    match measure:
+        case t.FunctionCall(name="tv"):
+            return _Wording(is_weight=True)
+        case t.Divide(left=t.FunctionCall(name="distance", arguments=(_, target)), right=unit):
+            return _Wording(_NOUNS["distance"], _describe_unit(unit, target, question))
+        case t.FunctionCall(name="abs" | "norm", arguments=(t.Add(sign=-1),)):
+            return _Wording("difference from what it should be")
+        case t.FunctionCall(
+            name="max", arguments=(t.FunctionCall(name="abs", arguments=(t.Add(sign=-1),)),)
+        ):
+            return _Wording("largest difference from what it should be")
+        case _:
+            return _Wording(_find_noun(measure) or "measured value")
+
+
+def _find_noun(node: t.Node) -> str | None:
+    match node:
+        case t.FunctionCall(name=name):
+            return _NOUNS.get(name)
+        case t.Add(sign=-1):
+            return "difference"
+        case _:
+            return None
+
+
+def _describe_unit(unit: t.Node, target: t.Node, question: Question) -> str:
+    match unit:
+        case t.FunctionCall(name="norm", arguments=(whole,)) if to_text(whole) == to_text(target):
+            return ", relative to its correct length"
+        case t.FunctionCall(name="norm", arguments=(whole,)) if _is_given(whole, question):
+            return f", in units of the length of {to_text(whole)}"
+        case t.FunctionCall(name="distance", arguments=(first, second)) if _is_given(
+            first, question
+        ) and _is_given(second, question):
+            return f", in units of the distance from {to_text(first)} to {to_text(second)}"
+        case _ if _is_given(unit, question):
+            return f", in units of {to_text(unit)}"
+        case _:
+            return ", relative to the scale of this question"
+
+
+def _is_given(node: t.Node, question: Question) -> bool:
+    """Whether a node is a single name that the student knows."""
+    match node:
+        case t.Name(name=name):
+            return name in question.given
+        case t.FamilyMember(name=name, label=label):
+            return name in question.given or f"{name}_{label}" in question.given
+        case _:
+            return False
+
+
+def _explain(reason: Reason, evidence: Evidence, wording: _Wording) -> str:
+    measured = _describe_evidence(evidence, wording)
+    match reason:
+        case Reason.HOLDS | Reason.OUTSIDE_TOLERANCE:
+            return measured
         case Reason.LOWER_LEVEL:
-            return f"Close, but not close enough for all points. {_measured(evidence)}"
-        case Reason.OUTSIDE_TOLERANCE:
-            return _measured(evidence)
+            return f"Close, but not close enough for all points. {measured}"
         case Reason.TOO_FEW_KEY_SETS:
-            return f"It works on some key sets, but not on enough of them. {_measured(evidence)}"
+            return f"It works on some key sets, but not on enough of them. {measured}"
         case Reason.UNDECIDED:
             return (
-                f"{_measured(evidence)} That is too close to call even on "
-                f"{evidence.key_sets or 0:,} key sets; an instructor will look at it."
+                f"{measured} That is too close to call even on {evidence.key_sets or 0:,} key "
+                "sets; an instructor will look at it."
             )
         case Reason.NEEDS_OTHER:
             return "This counts only together with another criterion, which earned nothing."
         case Reason.NOT_GENERAL:
             return (
                 "The formula works for your own numbers, but not for others drawn in the same way. "
-                f"{_measured(evidence)}"
+                f"{measured}"
             )
         case Reason.NOT_FOR_EVERY_SIZE:
             return (
                 "The formula does not work for every size of the constant that you call large. "
-                f"{_measured(evidence)}"
+                f"{measured}"
             )
         case Reason.NOT_FINITE:
             return (
-                "The numbers are so large, or of such different size, that the computation has "
-                "no finite result. An instructor will look at it."
+                "Your numbers are too large, or too different in size, for the computation to "
+                "have a finite result. An instructor will look at it."
             )
         case Reason.WRONG_CHOICE:
             return "This is not the right choice."
         case Reason.AWAITS_REVIEW:
             return "A person will read this."
         case Reason.NOT_SENT:
-            return "Nothing was sent yet; it may follow later."
+            return "Nothing was sent yet; you may send it later."
         case Reason.SCORED_OUTSIDE:
-            return "This score comes from outside."
+            return "This score comes from another system."
         case _:
-            assert_never(verdict.reason)
+            assert_never(reason)
 
 
-def _measured(evidence: Evidence) -> str:
+def _describe_evidence(evidence: Evidence, wording: _Wording) -> str:
     if evidence.expected is not None:
-        return _compared(evidence)
+        return _compare_prediction(evidence, wording)
     if evidence.measured is None or evidence.needed is None:
         return ""
+    value = _short(evidence.measured)
+    median = " (the median)" if evidence.share is not None else ""
     bound = f"{'at least' if evidence.at_least else 'at most'} {evidence.needed:g}"
+    if wording.is_weight:
+        comma = "," if median else ""
+        text = f"{value} of the weight is in the wrong place{median}; {bound} may be{comma}"
+    else:
+        text = f"The {wording.noun} is {value}{median}{wording.unit}; it must be {bound}"
     if evidence.share is None or evidence.share_needed is None:
-        return f"Measured {_short(evidence.measured)}; {bound} is needed."
+        return f"{text}."
     return (
-        f"Measured {_short(evidence.measured)} (the median); {bound} is needed, on "
-        f"{_percent(evidence.share_needed)} of the key sets. "
-        f"It holds on {_percent(evidence.share)} of {evidence.key_sets:,}{_interval(evidence)}."
+        f"{text} on {_percent(evidence.share_needed)} of the key sets. "
+        f"That holds on {_percent(evidence.share)} of {evidence.key_sets:,}{_interval(evidence)}."
     )
 
 
@@ -103,19 +225,22 @@ def _interval(evidence: Evidence) -> str:
     return f" ({bounds} with near certainty)"
 
 
-def _compared(evidence: Evidence) -> str:
-    """A prediction against what was measured, without giving the measured value away."""
-    assert evidence.expected is not None, "the caller looked"
+def _compare_prediction(evidence: Evidence, wording: _Wording) -> str:
+    """Compare a prediction with what was measured, without giving the measured value away."""
+    assert evidence.expected is not None, "the caller checked"
     predicted, tolerance = evidence.measured or 0.0, evidence.needed or 0.0
     low, high = evidence.expected.low, evidence.expected.high
     if low - tolerance <= predicted <= high + tolerance:
-        return f"Your {_short(predicted)} agrees with what is measured, give or take {tolerance:g}."
-    way = "above" if predicted > high else "below"
+        return (
+            f"You predicted {_short(predicted)}. That agrees with the measured {wording.noun}, "
+            f"within {tolerance:g}."
+        )
+    side = "above" if predicted > high else "below"
     gap = predicted - high if predicted > high else low - predicted
     size = "far" if gap > 5 * tolerance else "clearly" if gap > 2 * tolerance else "somewhat"
     return (
-        f"Your {_short(predicted)} lies {size} {way} what is measured; "
-        f"{tolerance:g} off is allowed."
+        f"You predicted {_short(predicted)}. That is {size} {side} the measured {wording.noun}; "
+        f"it may be off by {tolerance:g}."
     )
 
 

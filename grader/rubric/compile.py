@@ -238,7 +238,7 @@ def _compile_criteria(reader: ExpressionReader, form: m.QuestionFile) -> list[q.
         is_sampled = bool(collect_names(measure) & reader.sampled)
         levels = _compile_levels(reader, each.levels, is_sampled, path)
         criteria.append(
-            q.MeasuredCriterion(each.id, each.title, each.points, measure, levels, each.needs)
+            q.MeasuredCriterion(each.id, each.title, each.points, measure, levels, needs=each.needs)
         )
     for name, answer in form.answer.items():
         criterion = _compile_field_criterion(reader, name, answer)
@@ -272,7 +272,7 @@ def _compile_field_criterion(
                 return None
             return q.PredictedCriterion(
                 name, form.title or name, form.points, expected, form.tolerance, form.scales,
-                form.needs,
+                needs=form.needs,
             )  # fmt: skip
         case m.ChoiceForm():
             correct = (form.correct,) if isinstance(form.correct, str) else form.correct
@@ -280,7 +280,7 @@ def _compile_field_criterion(
                 if option not in form.choice:
                     reader.error((*path, "correct"), f"{option!r} is not among the options")
             return q.ChoiceCriterion(
-                name, form.title or name, form.points, frozenset(correct), form.needs
+                name, form.title or name, form.points, frozenset(correct), needs=form.needs
             )
         case m.TextForm() | m.FileForm():
             review = form.text if isinstance(form, m.TextForm) else form.file

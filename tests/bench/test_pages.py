@@ -14,23 +14,23 @@ QUESTIONS = 5
 
 
 @pytest.fixture
-def hall(sqlite_database: Database) -> BenchService:
+def service(sqlite_database: Database) -> BenchService:
     return fill_bench_service(sqlite_database, students=150, questions=QUESTIONS)
 
 
 @pytest.mark.parametrize("query", ORDERS.values(), ids=ORDERS)
-def test_a_page_reads_what_it_shows_and_little_more(hall: BenchService, query: str) -> None:
-    page = hall.get(GRADES + query)
+def test_a_page_reads_what_it_shows_and_little_more(service: BenchService, query: str) -> None:
+    page = service.get(GRADES + query)
 
     assert page.count('<tr><th scope="row"><a ') == PAGE_SIZE
-    read = run_statements(hall.database, hall.statements(GRADES + query))
+    read = run_statements(service.database, service.statements(GRADES + query))
     # Who asks and for what, the sections, and the steps and quartiles of the histogram.
     assert read <= (PAGE_SIZE + 1) * (QUESTIONS + 1) + 40
 
 
 @pytest.mark.parametrize("query", ORDERS.values(), ids=ORDERS)
-def test_no_plan_reads_or_sorts_a_whole_table(hall: BenchService, query: str) -> None:
-    plans = hall.plans(GRADES + query)
+def test_no_plan_reads_or_sorts_a_whole_table(service: BenchService, query: str) -> None:
+    plans = service.plans(GRADES + query)
 
     steps = [step for plan in plans.values() for step in plan]
     assert len(plans) == 2
@@ -38,7 +38,7 @@ def test_no_plan_reads_or_sorts_a_whole_table(hall: BenchService, query: str) ->
 
 
 def test_figures_are_made_for_every_order() -> None:
-    figures = measure_pages(turns=1, tell=False, sizes=[20])
+    figures = measure_pages(turns=1, with_plans=False, sizes=[20])
 
     assert len(figures) == 2 * len(ORDERS)
     assert all(each.measured > 0 for each in figures)

@@ -158,7 +158,7 @@ def test_all_places_are_told_at_once() -> None:
         "#/answer/x", "#/answer/q", "#/answer/K/0/1", "#/answer/K/1/2",
     ]  # fmt: skip
     assert str(refused.value) == (
-        "4 places of the answer need a change. Nothing was sent.\n"
+        "4 parts of the answer must change. Nothing was sent.\n"
         "\n"
         "  #/answer/x\n"
         "    x is no field of this question. Fields: q, K, t.\n"
@@ -231,9 +231,9 @@ def test_client_and_service_refuse_alike(running: Running, g: Client, answer: An
         g.check("3b", answer)
     question = g.question("3b")
     # A client that knows no field cannot object to anything.
-    path = f"{g._place(question.id)}/check"
+    path = f"{g._path(question.id)}/check"
     with pytest.raises(ClientError) as there:
-        g._transport.call(ApiRequest("POST", path, json.dumps({"answer": answer}).encode()))
+        g._transport.send(ApiRequest("POST", path, json.dumps({"answer": answer}).encode()))
 
     assert here.value.places == there.value.places
     assert here.value.code == there.value.code

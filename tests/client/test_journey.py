@@ -60,7 +60,7 @@ def test_a_part_about_an_earlier_answer_needs_that_answer(g: Client) -> None:
     result = g.submit("3c-ii", PREDICTIONS, quiet=True)
 
     assert (result.number, result.uses, result.score) == (1, "own", 8)
-    assert "Tried with your own earlier answer." in str(result)
+    assert "Judged with your own earlier answer." in str(result)
 
 
 def test_the_limit_is_told_and_costs_nothing_more(g: Client) -> None:
@@ -81,7 +81,7 @@ def test_the_same_answer_again_is_free(g: Client) -> None:
     again = g.submit("3b", q="40 (k_a + k_b)", quiet=True)
 
     assert (again.id, again.is_repeated, again.attempts_left) == (first.id, True, 9)
-    assert "The same answer was sent before" in str(again)
+    assert "You sent the same answer before" in str(again)
 
 
 def test_everything_about_an_attempt_is_printed(
@@ -99,16 +99,16 @@ def test_everything_about_an_attempt_is_printed(
         "Read  q  the formula k_a + k_b (7 numbers)\n"
         "Not sent yet: explanation.\n"
         "\n"
-        "✗  0 / 6  Half the weight on each of the two keys. Measured 0.356; at most 0.02 is\n"
-        "          needed.\n"
-        "✗  0 / 2  The output is the average of the two values. Measured 0.23; at most 0.02 is\n"
-        "          needed.\n"
-        "…  0 / 2  Written part. Nothing was sent yet; it may follow later.\n"
+        "✗  0 / 6  Half the weight on each of the two keys. 0.356 of the weight is in the wrong\n"
+        "          place; at most 0.02 may be.\n"
+        "✗  0 / 2  The output is the average of the two values. The distance from where it should\n"
+        "          be is 0.23, in units of the distance from v_a to v_b; it must be at most 0.02.\n"
+        "…  0 / 2  Written part. Nothing was sent yet; you may send it later.\n"
         "\n"
         "→ The direction is right, but the softmax still spreads weight over the other keys.\n"
         "  About 5 times this length would do.\n"
         "\n"
-        "0 of 8 points. 2 points wait for a person. 9 attempts left.\n"
+        "0 of 8 points. 2 points to be graded by a person. 9 attempts left.\n"
         "\n"
         "Receipt   ATTEMPT\n"
         "received  TIME\n"

@@ -1,4 +1,4 @@
-"""What a variant is made of: each draw gives one or several named quantities."""
+"""The draws of a variant: each gives one or several named quantities."""
 
 from __future__ import annotations
 
@@ -14,32 +14,40 @@ from grader.formula.typed.tree import Node
 
 Array = NDArray[Any]
 
-# Beyond this many tries a draw with a condition is taken to be impossible.
+# After this many tries, a draw with a condition is taken to be impossible.
 _MAX_TRIES = 10_000
 
 
 class DrawFailed(Exception):
-    """A condition of a draw cannot be met; the rubric asks for too much."""
+    """A draw's condition cannot be met; the rubric must be changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DistinctIndices:
-    """Indices that differ from each other, each one of 0 … below-1."""
+    """Different indices, each in 0 … below - 1."""
 
     count: int
     below: int
 
     def draw(self, generator: np.random.Generator, drawn: Environment) -> list[Array]:
-        """One index for each name."""
+        """One index per name."""
         return [np.asarray(i) for i in generator.permutation(self.below)[: self.count]]
 
 
 @dataclass(frozen=True, slots=True)
-class Orthonormal:
-    """Rows that are orthonormal: an (n, d) slice of a Haar-random rotation, n <= d."""
-
+class _MatrixRule:
     rows: int
     columns: int
+
+    @property
+    def shapes(self) -> list[Shape]:
+        """The shape of each name."""
+        return [make_matrix_shape(self.rows, self.columns)]
+
+
+@dataclass(frozen=True, slots=True)
+class Orthonormal(_MatrixRule):
+    """Rows that are orthonormal: an (n, d) slice of a Haar-random rotation, n <= d."""
 
     def draw(self, generator: np.random.Generator, drawn: Environment) -> list[Array]:
         """One matrix."""
@@ -47,29 +55,17 @@ class Orthonormal:
         # Without the signs QR would favour some rotations over others.
         return [np.ascontiguousarray((basis * np.sign(np.diag(upper))).T)]
 
-    @property
-    def shapes(self) -> list[Shape]:
-        """The shape of each name."""
-        return [make_matrix_shape(self.rows, self.columns)]
-
 
 @dataclass(frozen=True, slots=True)
-class Orthogonal:
-    """Rows that are mutually orthogonal, each of the same length."""
+class Orthogonal(_MatrixRule):
+    """Rows that are mutually orthogonal, all of the same length."""
 
-    rows: int
-    columns: int
     norm: Node
 
     def draw(self, generator: np.random.Generator, drawn: Environment) -> list[Array]:
         """One matrix."""
         (frame,) = Orthonormal(self.rows, self.columns).draw(generator, drawn)
         return [frame * evaluate_finite(self.norm, drawn)[0, 0]]
-
-    @property
-    def shapes(self) -> list[Shape]:
-        """The shape of each name."""
-        return [make_matrix_shape(self.rows, self.columns)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +76,7 @@ class OrthonormalBases:
     columns: tuple[int, ...]
 
     def draw(self, generator: np.random.Generator, drawn: Environment) -> list[Array]:
-        """One matrix for each name."""
+        """One matrix per name."""
         (frame,) = Orthonormal(sum(self.columns), self.rows).draw(generator, drawn)
         ends = np.cumsum(self.columns)[:-1]
         return [np.ascontiguousarray(part.T) for part in np.split(frame, ends)]
@@ -110,12 +106,10 @@ class Gaussian:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitRows:
-    """Unit vectors as rows, not orthogonal, no two with a cosine above a bound in magnitude."""
+class UnitRows(_MatrixRule):
+    """Unit vectors as rows; no two have a cosine above `max_cosine` in magnitude."""
 
-    rows: int
-    columns: int
-    most_cosine: float
+    max_cosine: float
 
     def draw(self, generator: np.random.Generator, drawn: Environment) -> list[Array]:
         """One matrix, built row by row: a row too close to an earlier one is drawn again."""
@@ -123,19 +117,14 @@ class UnitRows:
         for _ in range(_MAX_TRIES):
             row = generator.standard_normal(self.columns)
             row /= np.linalg.norm(row)
-            if np.abs(chosen @ row).max(initial=0.0) <= self.most_cosine:
+            if np.abs(chosen @ row).max(initial=0.0) <= self.max_cosine:
                 chosen = np.vstack([chosen, row])
             if len(chosen) == self.rows:
                 return [chosen]
         raise DrawFailed(
             f"{self.rows} unit vectors in {self.columns} dimensions with cosines of at most "
-            f"{self.most_cosine} were not found"
+            f"{self.max_cosine} were not found"
         )
-
-    @property
-    def shapes(self) -> list[Shape]:
-        """The shape of each name."""
-        return [make_matrix_shape(self.rows, self.columns)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +146,7 @@ class Uniform:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A quantity made from those drawn before it."""
+    """A quantity computed from those drawn before it."""
 
     node: Node
 
@@ -185,7 +174,7 @@ DrawRule = (
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One rule with the names it gives values to."""
+    """One rule, and the names of its values."""
 
     names: tuple[str, ...]
     rule: DrawRule

@@ -1,6 +1,6 @@
-"""Key sets: what an answer is tried on, many times.
+"""Key sets: the random samples on which an answer is measured.
 
-Keys that are Gaussian are never built. With `k_i = mu_i + sqrt(alpha) z_i` (and, for a stretched
+Gaussian keys are never built. With `k_i = mu_i + sqrt(alpha) z_i` (and, for a stretched
 key, `+ sqrt(by) zeta mu_i`), `k q = mu q + Z (sqrt(alpha) q)` needs one product with shared noise.
 """
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from grader.engine.random.noise import NoiseBank, NoiseName
 from grader.formula.eval.arrays import LazyMatrix, multiply_columns, take_row
-from grader.formula.eval.evaluate import Environment, evaluate_raw
+from grader.formula.eval.evaluate import Environment, Evaluation
 from grader.formula.typed.tree import Node
 
 Array = NDArray[Any]
@@ -26,7 +26,7 @@ GRADING = "grading"
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """One key with an extra variance along its own mean, `by * mu mu^T`."""
+    """One key with extra variance along its own mean, `by * mu mu^T`."""
 
     index: str
     by: Node
@@ -34,16 +34,16 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class GaussianKeys:
-    """Keys drawn around their means with covariance `variance * I`, one perhaps stretched."""
+    """Keys drawn around their means with covariance `variance * I`; one may be stretched."""
 
     mean: Node
     variance: Node
     stretch: Stretch | None = None
 
     def sample(self, name: str, source: NoiseSource, environment: Environment) -> LazyMatrix:
-        """The keys of the source's key sets, as a matrix that is never built."""
-        mean = evaluate_raw(self.mean, environment)
-        deviation = np.sqrt(evaluate_raw(self.variance, environment))
+        """The keys of the source's key sets, as a lazy matrix."""
+        mean = Evaluation(environment).value(self.mean)
+        deviation = np.sqrt(Evaluation(environment).value(self.variance))
         noise = source.normals(name, self.mean.shape.axes)
         if self.stretch is None:
             return SampledKeys(mean, deviation, noise)
@@ -52,7 +52,7 @@ class GaussianKeys:
             deviation,
             noise,
             position=environment.indices[self.stretch.index],
-            stretch=np.sqrt(evaluate_raw(self.stretch.by, environment))
+            stretch=np.sqrt(Evaluation(environment).value(self.stretch.by))
             * source.normals(f"{name}/stretch", ()),
         )
 
@@ -64,15 +64,15 @@ class InSpan:
     basis: Node
 
     def sample(self, name: str, source: NoiseSource, environment: Environment) -> Array:
-        """One vector for each answer and key set."""
-        basis = evaluate_raw(self.basis, environment)
+        """One vector per answer and key set."""
+        basis = Evaluation(environment).value(self.basis)
         coefficients = source.normals(name, (self.basis.shape.columns,))
         return multiply_columns(basis, coefficients[None])
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseSource:
-    """Where a stretch of key sets takes its noise from."""
+    """The noise of the key sets from `first` to `last`."""
 
     bank: NoiseBank
     key: bytes
@@ -93,13 +93,13 @@ class KeySets:
     Parameters
     ----------
     numbers
-        Named numbers that the rules need, such as alpha; they may depend on the answer.
+        Named numbers for the rules, such as alpha; they may depend on the answer.
     rules
         What is sampled, by name.
     counts
-        How many key sets are drawn at first and, while a level is undecided, up to which numbers.
+        How many key sets are drawn at first, and how many in all while a level is undecided.
     keep
-        Key sets for which this does not hold are left out.
+        A condition; key sets that do not meet it are left out.
     """
 
     numbers: Mapping[str, Node]
@@ -108,6 +108,7 @@ class KeySets:
     keep: Node | None = None
 
 
+@dataclass(eq=False, slots=True)
 class SampledKeys(LazyMatrix):
     """Gaussian keys, for every answer and key set.
 
@@ -120,33 +121,22 @@ class SampledKeys(LazyMatrix):
     stretch : (B, S) array of the factors by which that key is moved along its mean
     """
 
-    __slots__ = ("deviation", "mean", "noise", "position", "stretch")
-
-    def __init__(
-        self,
-        mean: Array,
-        deviation: Array,
-        noise: Array,
-        *,
-        position: NDArray[np.intp] | None = None,
-        stretch: Array | None = None,
-    ) -> None:
-        self.mean = mean
-        self.deviation = deviation
-        self.noise = noise
-        self.position = position
-        self.stretch = stretch
+    mean: Array
+    deviation: Array
+    noise: Array
+    position: NDArray[np.intp] | None = None
+    stretch: Array | None = None
 
     def product(self, vectors: Array) -> Array:
-        """The noise times one vector for each answer, of shape (B, n, S)."""
+        """The noise times one vector per answer, of shape (B, n, S)."""
         keys, sets, size = self.noise.shape
-        # The deviation goes to the vector first, or a large vector would overflow in the product.
+        # The vector is scaled first, or a large one would overflow in the product.
         small = self.deviation * vectors[:, 0]
         scores = np.matmul(small, self.noise.reshape(keys * sets, size).T)
         return np.asarray(scores.reshape(-1, keys, sets))
 
     def times(self, vectors: Array, product: Array | None = None) -> Array:
-        """Keys times one vector for each answer: scores of shape (B, S, n)."""
+        """Keys times one vector per answer: scores of shape (B, S, n)."""
         if vectors.shape[1] != 1:
             return np.asarray(np.matmul(self.whole(), vectors[..., None])[..., 0])
         middle = multiply_columns(self.mean, vectors).swapaxes(1, 2)
@@ -161,10 +151,8 @@ class SampledKeys(LazyMatrix):
         """One key, of shape (B, S, d)."""
         mean = take_row(self.mean, position)
         keys = mean + self.deviation[..., None] * self.noise[position]
-        if self.position is not None and self.stretch is not None:
-            is_stretched = np.asarray(self.position == position)
-            keys = keys + (is_stretched[:, None] * self.stretch)[..., None] * mean
-        return np.asarray(keys)
+        stretch = self._stretch_of(position)
+        return np.asarray(keys if stretch is None else keys + stretch[..., None] * mean)
 
     def row_dot(self, position: int | NDArray[np.intp], vectors: Array) -> Array:
         """One key times a vector, of shape (B, S)."""
@@ -173,10 +161,14 @@ class SampledKeys(LazyMatrix):
         middle = np.einsum("...i,...i->...", take_row(self.mean, position), vectors)
         small = self.deviation * vectors[:, 0]
         dotted = middle + np.matmul(self.noise[position], small[..., None])[..., 0]
-        if self.position is not None and self.stretch is not None:
-            is_stretched = np.asarray(self.position == position)
-            dotted = dotted + (is_stretched[:, None] * self.stretch) * middle
-        return np.asarray(dotted)
+        stretch = self._stretch_of(position)
+        return np.asarray(dotted if stretch is None else dotted + stretch * middle)
+
+    def _stretch_of(self, position: int | NDArray[np.intp]) -> Array | None:
+        """The stretch of one key, of shape (B, S); None if no key is stretched."""
+        if self.position is None or self.stretch is None:
+            return None
+        return np.asarray(self.position == position)[:, None] * self.stretch
 
     def whole(self) -> Array:
         """All keys, of shape (B, S, n, d)."""
@@ -184,24 +176,12 @@ class SampledKeys(LazyMatrix):
 
 
 def sample_key_sets(
-    key_sets: KeySets, wanted: Set[str], environment: Environment, source: NoiseSource
+    key_sets: KeySets, names: Set[str], environment: Environment, source: NoiseSource
 ) -> Environment:
-    """Add the key sets' numbers and wanted quantities; the caller silences warnings."""
+    """Add the key sets' numbers and the named quantities; the caller silences warnings."""
     values = dict(environment.values)
-    known = _replace_values(environment, values)
-    for name, node in key_sets.numbers.items():
-        if name not in values:
-            values[name] = evaluate_raw(node, known)
-    for name in wanted:
-        values[name] = key_sets.rules[name].sample(name, source, known)
-    return known
-
-
-def _replace_values(
-    environment: Environment, values: Mapping[str, Array | LazyMatrix]
-) -> Environment:
-    """The environment with other values; several times faster than `dataclasses.replace`."""
-    return Environment(
+    # Several times faster than `dataclasses.replace`.
+    known = Environment(
         values,
         environment.indices,
         environment.kept,
@@ -209,3 +189,9 @@ def _replace_values(
         environment.products,
         environment.read_once,
     )
+    for name, node in key_sets.numbers.items():
+        if name not in values:
+            values[name] = Evaluation(known).value(node)
+    for name in names:
+        values[name] = key_sets.rules[name].sample(name, source, known)
+    return known

@@ -1,31 +1,30 @@
-"""Standard normals, drawn once and shared by everyone who is judged on a question.
+"""Standard normals, drawn once and shared by all answers to a question.
 
-Drawing costs ten times more than judging, so what was drawn is kept, up to a stated bound.
+Drawing costs ten times more than judging, so the numbers are cached, up to a limit.
 """
 
 from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from cachetools import LRUCache, cachedmethod
 from numpy.typing import NDArray
 
 from grader.engine.random.streams import open_stream
 
 Array = NDArray[Any]
 
-#: Key sets come in blocks of this size; a block's numbers do not depend on the others.
+#: Key sets come in blocks of this size; the numbers of a block do not depend on other blocks.
 BLOCK_SIZE = 2000
-#: How much noise is kept at most, unless told otherwise.
+#: The default limit of cached noise.
 MAX_CACHED_BYTES = 256 * 1024 * 1024
 
 
 class NoiseName(NamedTuple):
-    """Which noise is meant: of which question, for which purpose, for which quantity."""
+    """Identifies noise: the question's key, the purpose, the quantity and its axes."""
 
     key: bytes
     purpose: str
@@ -33,43 +32,33 @@ class NoiseName(NamedTuple):
     axes: tuple[int, ...]
 
 
-@dataclass(slots=True)
 class NoiseBank:
-    """Keeps noise, the longest unused going first when the bound is reached.
+    """A cache of noise; the least recently used goes first when the limit is reached.
 
-    An array holds the axes of one key set first and the key sets on its last-but-one axis or, for
+    An array has the axes of one key set first and the key sets on its last-but-one axis or, for
     single numbers, alone: sums over keys then run along contiguous key sets, which is several times
     faster than along eight neighbouring numbers.
     """
 
-    most_bytes: int = MAX_CACHED_BYTES
-    _kept: OrderedDict[tuple[NoiseName, int, int], Array] = field(default_factory=OrderedDict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(self, max_bytes: int = MAX_CACHED_BYTES) -> None:
+        self.max_bytes = max_bytes
+        self._cache: LRUCache[Any, Array] = LRUCache(max_bytes, lambda array: array.nbytes)
+        self._lock = threading.Lock()
 
+    # Two threads may draw the same numbers at once; they are equal.
+    @cachedmethod(lambda self: self._cache, lock=lambda self: self._lock)
     def normals(self, name: NoiseName, first: int, last: int) -> Array:
         """Standard normals for the key sets from `first` up to, not including, `last`.
 
         Returns an array of shape (keys, last - first, d) for axes (keys, d), of shape
         (last - first, d) for axes (d,), and of shape (last - first,) for no axes.
         """
-        wanted = (name, first, last)
-        with self._lock:
-            if wanted in self._kept:
-                self._kept.move_to_end(wanted)
-                return self._kept[wanted]
-        # Two threads may draw the same numbers at once; they are equal, so that either may stay.
-        drawn = _draw(name, first, last)
-        with self._lock:
-            self._kept[wanted] = drawn
-            self._kept.move_to_end(wanted)
-            while self.kept_bytes > self.most_bytes:
-                self._kept.popitem(last=False)
-        return drawn
+        return _draw(name, first, last)
 
     @property
-    def kept_bytes(self) -> int:
-        """How much noise is kept now."""
-        return sum(array.nbytes for array in self._kept.values())
+    def cached_bytes(self) -> int:
+        """The size of the cached noise."""
+        return int(self._cache.currsize)
 
 
 def _draw(name: NoiseName, first: int, last: int) -> Array:
@@ -92,7 +81,7 @@ def _draw_block(name: NoiseName, block: int) -> Array:
 
 
 def hash_numbers(arrays: list[Array]) -> str:
-    """A digest of numbers, stored with a grade so that anyone can see they are the same."""
+    """A digest of numbers, stored with a grade so that anyone can verify them."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())

@@ -159,7 +159,7 @@ def _draw_unit_rows(rule: UnitRows, generator: np.random.Generator, count: int) 
             rows = generator.standard_normal((len(waiting), rule.columns))
             rows /= np.linalg.norm(rows, axis=1, keepdims=True)
             cosines = np.einsum("brd,bd->br", chosen[waiting, :place], rows)
-            is_fine = np.abs(cosines).max(axis=1, initial=0.0) <= rule.most_cosine
+            is_fine = np.abs(cosines).max(axis=1, initial=0.0) <= rule.max_cosine
             chosen[waiting[is_fine], place] = rows[is_fine]
             waiting = waiting[~is_fine]
             if not len(waiting):

@@ -135,12 +135,12 @@ def test_a_batch_of_many_students_agrees_with_each_alone() -> None:
 def test_forgotten_noise_is_drawn_again_alike() -> None:
     submission = submit(NOISY, {"q": "log(147) (mu_a + mu_b)"})
     question = judge_of(NOISY).question
-    small = Judge(question, DEVELOPMENT_KEYS, NoiseBank(most_bytes=1))
+    small = Judge(question, DEVELOPMENT_KEYS, NoiseBank(max_bytes=1))
 
     first = flat(small.judge([submission])[0])
     second = flat(small.judge([submission])[0])
 
-    assert small.bank.kept_bytes == 0
+    assert small.bank.cached_bytes == 0
     assert first == second == flat(judge_of(NOISY).judge([submission])[0])
 
 

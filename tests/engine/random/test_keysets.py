@@ -94,14 +94,14 @@ def test_practice_and_grading_never_mix() -> None:
 
 
 def test_noise_is_drawn_once_and_kept_within_the_bound() -> None:
-    bank = NoiseBank(most_bytes=3 * BLOCK_SIZE * 12 * 8)
+    bank = NoiseBank(max_bytes=3 * BLOCK_SIZE * 12 * 8)
     names = [NoiseName(b"key", GRADING, f"k{i}", (3, 4)) for i in range(9)]
 
     first = bank.normals(names[0], 0, BLOCK_SIZE)
     assert bank.normals(names[0], 0, BLOCK_SIZE) is first
     for name in names:
         bank.normals(name, 0, BLOCK_SIZE)
-    assert bank.kept_bytes <= bank.most_bytes
+    assert bank.cached_bytes <= bank.max_bytes
     again = bank.normals(names[0], 0, BLOCK_SIZE)
     assert again is not first
     assert np.array_equal(again, first)

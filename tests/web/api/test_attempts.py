@@ -56,7 +56,10 @@ def test_a_wrong_answer_is_told_what_is_off_and_by_how_much(world: World) -> Non
     weights = result["criteria"][0]
     assert weights["needed"] == 0.02
     assert weights["measured"] > 0.4
-    assert "0.02 is needed" in result["feedback"][0]["text"]
+    assert (
+        "of the weight is in the wrong place (the median); at most 0.02 may be"
+        in result["feedback"][0]["text"]
+    )
     assert [each["id"] for each in result["misconceptions"]] == ["scale-too-small"]
 
 
