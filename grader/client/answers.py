@@ -123,7 +123,7 @@ def _to_plain(value: object, level: int = 0) -> object:
 def _build_field(facts: FieldInfo, *, is_formula: bool) -> Field:
     if is_formula:
         # Here it is a text like any other.
-        return TextField(facts.name, most_characters=sys.maxsize)
+        return TextField(facts.name, max_characters=sys.maxsize)
     match facts.kind:
         case "array":
             return ArrayField(facts.name, make_shape(facts.shape or ()), FormulaScope())
@@ -137,4 +137,4 @@ def _build_field(facts: FieldInfo, *, is_formula: bool) -> Field:
             # How many points there are at most is for the service to say.
             return ExternalField(facts.name, Decimal("Infinity"))
         case _:
-            return TextField(facts.name, most_characters=sys.maxsize)
+            return TextField(facts.name, max_characters=sys.maxsize)

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from grader.domain.shapes import NUMBER, Shape, make_column_shape, make_matrix_shape, make_row_shape
-from grader.errors import AnswerRefused, FieldError
-from grader.reading.layouts import MAX_ENTRIES
+from grader.errors import MAX_PLACES, AnswerRefused, FieldError
 from grader.reading.locations import format_excerpt
-from grader.reading.numbers import Array, read_array
+from grader.reading.numbers import MAX_ENTRIES, Array, read_array
 
 SHAPES = st.sampled_from(
     [
@@ -324,7 +323,7 @@ def test_all_faults_are_told_at_once() -> None:
 
 
 def test_no_more_than_fifty_faults_are_told() -> None:
-    assert len(refusal([None] * 1000, make_column_shape(1000))) == AnswerRefused.MOST
+    assert len(refusal([None] * 1000, make_column_shape(1000))) == MAX_PLACES
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from grader.domain.shapes import make_column_shape as column
 from grader.domain.shapes import make_matrix_shape as matrix
 from grader.domain.shapes import make_row_shape as row
 from grader.errors import AnswerRefused, FieldError
+from grader.reading.cells import PasteFormat
 from grader.reading.numbers import Array
 from grader.reading.paste import MAX_TEXT_LENGTH, PastedArray, is_pasted_array, read_pasted
-from grader.reading.split_cells import PasteFormat
 
 SHAPES = st.sampled_from(
     [
