@@ -74,9 +74,9 @@ _Rendered = tuple[str, Precedence]
 
 
 @cache
-def _get_method_name(kind: type[t.Node]) -> str:
+def _get_method_name(kind: str) -> str:
     """The writer's method for a node type: `_matrix_power` for `MatrixPower`."""
-    return re.sub(r"(?=[A-Z])", "_", kind.__name__).lower()
+    return re.sub(r"(?=[A-Z])", "_", kind).lower()
 
 
 class _PlainWriter:
@@ -91,7 +91,7 @@ class _PlainWriter:
 
     def at(self, node: t.Node, least: Precedence) -> str:
         """A node's text, in brackets where it binds less tightly than `least`."""
-        text, precedence = getattr(self, _get_method_name(type(node)))(node)
+        text, precedence = getattr(self, _get_method_name(type(node).__name__))(node)
         return text if precedence >= least else self._bracketed(text)
 
     def _bracketed(self, text: str) -> str:

@@ -237,7 +237,7 @@ def test_negative_zeros_become_zeros(value: object, shape: Shape) -> None:
         ),
         pytest.param(
             [1, 2**53 + 1], make_column_shape(2), "number.precision", (1,),
-            "q, entry 2 is the integer 9007199254740993, which is too large to be held exactly.",
+            "q, entry 2 is the integer 9007199254740993, which is too large to be stored exactly.",
             id="an integer that would be rounded",
         ),
     ],

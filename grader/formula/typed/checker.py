@@ -263,8 +263,8 @@ def _trees(arguments: Any) -> list[Any]:
     return [child for child in arguments.children if isinstance(child, Tree)]
 
 
-def _start(token: Token) -> t.Span:
-    return t.Span(token.start_pos or 0, token.end_pos or 0)
+def _start(token: Token) -> int:
+    return token.start_pos or 0
 
 
 # Sums over an index
