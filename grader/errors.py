@@ -1,57 +1,71 @@
-"""Every error Keyset raises on purpose, sorted by who must act.
+"""Every error that Keyset raises on purpose, sorted by who must act.
 
 ::
 
     KeysetError
-    ├── AuthorError            a rubric or assignment file must be corrected
-    │   └── RubricError        … with file, line, column and field
-    ├── StudentError           the answer must be sent again; nothing was judged, no attempt used
-    │   ├── FieldError         one place of the answer, with what was expected
-    │   └── AnswerRefused      all the places at once
+    ├── AuthorError               a rubric or assignment file must be corrected
+    │   ├── RubricError           … one mistake, with its file, line, column and field
+    │   └── RubricErrors          … all mistakes of a file
+    ├── StudentError              the answer must be sent again; nothing was judged, no attempt used
+    │   ├── FieldError            … one place in the answer, with what was expected there
+    │   └── AnswerRefused         … all places in the answer
     │       └── EarlierAnswerRefused    … in the earlier answer that a question builds on
-    ├── FormulaError           a formula cannot be read; with its place in the text
-    ├── RequestError           whoever calls the service must call it otherwise
-    │   ├── MalformedRequest   … the body is no JSON, too large, of another type or not as described
-    │   ├── NotSignedIn        … there is no valid token and no session
-    │   ├── ForgedRequest      … another site made a browser send it
-    │   ├── MissingScope       … the token may not do this
-    │   ├── MissingRole        … the person may not do this in this course
-    │   ├── NotFound           … there is no such thing, or it is not the caller's
-    │   ├── Refused            … it is well said but cannot be done now: no attempts left, not open
-    │   ├── ReusedKey          … an Idempotency-Key came with another request before
-    │   ├── Outdated           … somebody else has changed it since (If-Match)
-    │   ├── Unconditional      … it must say which version it changes (If-Match)
-    │   └── TooManyRequests    … later
-    ├── Unavailable            the service cannot do it now, but will: the database is away, say
-    └── OperatorError          the command was called wrongly or a file is missing
+    ├── FormulaError              a formula cannot be read or computed; with the column
+    ├── RequestError              the caller must change the request
+    │   ├── MalformedRequest      … body or parameters are not what the call takes
+    │   ├── NotSignedIn           … no valid token and no session
+    │   ├── ForgedRequest         … another site made a browser send it
+    │   ├── MissingScope          … the token lacks a scope
+    │   ├── MissingRole           … the person lacks a role in this course
+    │   ├── NotFound              … it does not exist, or belongs to somebody else
+    │   ├── RequestRefused        … valid, but impossible now: no attempts left, not open
+    │   ├── ReusedIdempotencyKey  … the Idempotency-Key was used for another request
+    │   ├── OutdatedVersion       … somebody else changed it since (If-Match)
+    │   ├── MissingVersion        … it must name the version it changes (If-Match)
+    │   └── TooManyRequests       … try again later
+    ├── Unavailable               the service cannot do it now: the database is away, for example
+    └── OperatorError             a command was called wrongly, or a file is missing
 
-A formula is written by authors and by students alike, so a ``FormulaError`` belongs to neither: the
-rubric loader turns it into a ``RubricError``, the reader of answers into a ``FieldError``.
+Authors and students both write formulas, so a ``FormulaError`` belongs to neither: the rubric
+loader turns it into a ``RubricError``, the reader of answers into a ``FieldError``.
 
-Which HTTP status goes with each stands in `grader.web.errors.problems` alone.
+Only `grader.web.errors.problems` knows the HTTP status of each error.
 
-A wrong answer is never an error. Anything else that is raised is a defect of Keyset itself.
+A wrong answer is never an error. Any other exception is a defect of Keyset itself.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: An error lists at most this many places.
+MAX_PLACES = 50
+
 
 class KeysetError(Exception):
-    """Base of all errors that are meant to be read by a person."""
+    """Base of all errors that are meant to be read by a person.
+
+    ``message`` says what is wrong and ``hint`` what to do about it; the hint may be empty.
+    """
 
     code = "keyset.error"
 
+    def __init__(self, message: str, *, code: str = "", hint: str = "") -> None:
+        self.message = message
+        self.hint = hint
+        if code:
+            self.code = code
+        super().__init__(message)
+
 
 class OperatorError(KeysetError):
-    """A command was called wrongly, or something it needs is not there."""
+    """A command was called wrongly, or something it needs is missing."""
 
     code = "operator.error"
 
 
 class AuthorError(KeysetError):
-    """A rubric cannot be used as it stands."""
+    """A rubric cannot be used in its present form."""
 
     code = "rubric.invalid"
 
@@ -69,62 +83,57 @@ class FileLocation:
 
 
 class RubricError(AuthorError):
-    """One mistake in a rubric file, with its place and the field it is in."""
+    """One mistake in a rubric file, with its place and its field."""
 
     def __init__(self, message: str, *, place: FileLocation, field: str = "") -> None:
-        self.message = message
         self.place = place
         self.field = field
-        super().__init__(f"{place}: {field}: {message}" if field else f"{place}: {message}")
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, [str(self.place), self.field, self.message]))
 
 
 class RubricErrors(AuthorError):
-    """Several mistakes in one rubric file, told at once."""
+    """All mistakes in one rubric file."""
 
     def __init__(self, errors: list[RubricError]) -> None:
         self.errors = errors
-        super().__init__("\n".join(str(error) for error in errors))
+        super().__init__("\n".join(map(str, errors)))
 
 
 class FormulaError(KeysetError):
-    """A formula that cannot be read or computed, with the place in its text.
-
-    ``column`` counts from one; ``length`` is how many characters the fault covers.
-    """
+    """A formula that cannot be read or computed; ``column`` counts from one."""
 
     code = "formula.invalid"
 
-    def __init__(
-        self, message: str, *, column: int = 1, length: int = 1, hint: str = "", code: str = ""
-    ) -> None:
-        self.message = message
+    def __init__(self, message: str, *, column: int = 1, hint: str = "", code: str = "") -> None:
         self.column = column
-        self.length = max(length, 1)
-        self.hint = hint
-        if code:
-            self.code = code
-        super().__init__(f"{message} {hint}".strip())
+        super().__init__(message, code=code, hint=hint)
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
 
 
 class StudentError(KeysetError):
-    """An answer that cannot be read: it is refused, and costs no attempt."""
+    """An answer that cannot be read. It is refused and uses no attempt."""
 
     code = "answer.invalid"
 
 
 class FieldError(StudentError):
-    """One place of an answer that cannot be read.
+    """One place in an answer that cannot be read.
 
     Parameters
     ----------
     field
-        The name of the answer's field.
+        The name of the answer's field; empty for the whole answer.
     path
-        Where inside the field, as indices counted from zero: ``(1, 0)`` is row 2, entry 1.
+        The place inside the field, as indices from zero: ``(1, 0)`` is row 2, entry 1.
     expected, got
         What the question asks for and what was sent, in words.
     column
-        For text, the place of the fault, counted from one.
+        For text, the position of the mistake, counted from one.
     """
 
     def __init__(
@@ -139,36 +148,36 @@ class FieldError(StudentError):
         hint: str = "",
         column: int | None = None,
     ) -> None:
-        self.message = message
         self.field = field
-        self.code = code
         self.path = path
         self.expected = expected
         self.got = got
-        self.hint = hint
         self.column = column
-        super().__init__(f"{message} {hint}".strip())
+        super().__init__(message, code=code, hint=hint)
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
 
     @property
     def pointer(self) -> str:
-        """The place as a JSON pointer into the request; an empty field is the whole answer."""
-        field = [_escape(self.field)] if self.field else []
-        return "/".join(["#", "answer", *field, *(str(index) for index in self.path)])
+        """The place as a JSON pointer into the request."""
+        escaped = self.field.replace("~", "~0").replace("/", "~1")
+        return "/".join(["#/answer", *filter(None, [escaped]), *map(str, self.path)])
 
-
-def _escape(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
+    @property
+    def detail(self) -> ErrorDetail:
+        """The same place in the shape that all requests share."""
+        return ErrorDetail(
+            self.pointer, self.code, self.message, self.expected, self.got, self.hint, self.column
+        )
 
 
 class AnswerRefused(StudentError):
-    """The answer cannot be read; all faults that were found, at most fifty."""
-
-    MOST = 50
+    """An answer that cannot be read, with up to `MAX_PLACES` places that need a change."""
 
     def __init__(self, errors: list[FieldError]) -> None:
-        self.errors = errors[: self.MOST]
-        self.code = self.errors[0].code
-        super().__init__("\n".join(str(error) for error in self.errors))
+        self.errors = errors[:MAX_PLACES]
+        super().__init__("\n".join(map(str, self.errors)), code=self.errors[0].code)
 
 
 class EarlierAnswerRefused(AnswerRefused):
@@ -176,20 +185,14 @@ class EarlierAnswerRefused(AnswerRefused):
 
 
 class RequestError(KeysetError):
-    """A request that cannot be carried out; whoever sent it must send another one."""
+    """A request that cannot be carried out; the caller must change it."""
 
     code = "request.invalid"
-
-    def __init__(self, message: str, *, code: str = "", hint: str = "") -> None:
-        self.hint = hint
-        if code:
-            self.code = code
-        super().__init__(message)
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorDetail:
-    """One place of a request that cannot be taken, as a JSON pointer, with what would be right."""
+    """One place in a request that must change, as a JSON pointer, and what was expected there."""
 
     pointer: str
     code: str
@@ -201,19 +204,17 @@ class ErrorDetail:
 
 
 class MalformedRequest(RequestError):
-    """The body or a parameter is not what the call takes; with every place, at most fifty."""
-
-    MOST = 50
+    """The body or a parameter is not what the call takes, with up to `MAX_PLACES` places."""
 
     def __init__(
         self, message: str, *, code: str, faults: tuple[ErrorDetail, ...] = (), hint: str = ""
     ) -> None:
-        self.faults = faults[: self.MOST]
+        self.faults = faults[:MAX_PLACES]
         super().__init__(message, code=code, hint=hint)
 
 
 class NotSignedIn(RequestError):
-    """There is no valid token and no session."""
+    """The caller sent no valid token and has no session."""
 
     code = "caller.unknown"
 
@@ -222,50 +223,52 @@ class NotSignedIn(RequestError):
 
 
 class ForgedRequest(RequestError):
-    """A change with a browser's session that did not come from a page of ours."""
+    """A change under a browser's session that did not come from one of our pages."""
 
     code = "request.forged"
 
 
 class MissingScope(RequestError):
-    """The token may not do this, although its owner may."""
+    """The token lacks a scope; its owner may well have the right."""
 
     code = "scope.missing"
 
     def __init__(self, scope: str) -> None:
         self.scope = scope
-        super().__init__(f"This token has not the scope {scope}.", hint="Make one that has it.")
+        super().__init__(
+            f"This token lacks the scope {scope}.", hint="Create a token with this scope."
+        )
 
 
 class MissingRole(RequestError):
-    """The caller has no role in this course that may do this."""
+    """The caller's role in this course does not allow this."""
 
     code = "role.missing"
 
 
 class NotFound(RequestError):
-    """There is no such thing; what belongs to others is answered alike."""
+    """It does not exist, or belongs to somebody else; the caller cannot tell which."""
 
     code = "not_found"
 
-    def __init__(self, what: str = "There is nothing here, or it is not yours.") -> None:
-        super().__init__(what)
+    def __init__(self, message: str = "This does not exist, or it is not yours.") -> None:
+        super().__init__(message)
 
 
 class RequestRefused(RequestError):
-    """A request that is well said and cannot be done as things stand; nothing was changed."""
+    """A valid request that cannot be carried out now; nothing was changed."""
 
     code = "refused"
 
 
 class ReusedIdempotencyKey(RequestError):
-    """The Idempotency-Key was sent before, with another request."""
+    """The Idempotency-Key was used before, for another request."""
 
     code = "idempotency_key.reused"
 
 
 class OutdatedVersion(RequestError):
-    """What is to be changed was changed by somebody else in the meantime."""
+    """Somebody else has changed it in the meantime."""
 
     code = "version.outdated"
 
@@ -281,7 +284,7 @@ class MissingVersion(RequestError):
 
 
 class TooManyRequests(RequestError):
-    """The caller has used up a budget; it fills up again."""
+    """The caller has reached a rate limit and may try again later."""
 
     code = "rate.exceeded"
 
@@ -291,7 +294,7 @@ class TooManyRequests(RequestError):
 
 
 class Unavailable(KeysetError):
-    """The service cannot do this now; nothing was changed, and trying again is safe."""
+    """The service cannot do this now; nothing was changed and a retry is safe."""
 
     code = "service.unavailable"
 

@@ -121,7 +121,7 @@ def _to_plain(value: object, level: int = 0) -> object:
 def _build_field(info: FieldInfo, *, is_formula: bool) -> Field:
     if is_formula:
         # The client does not parse formulas: to it, they are text.
-        return TextField(info.name, most_characters=sys.maxsize)
+        return TextField(info.name, max_characters=sys.maxsize)
     match info.kind:
         case "array":
             return ArrayField(info.name, make_shape(info.shape or ()), FormulaScope())
@@ -135,4 +135,4 @@ def _build_field(info: FieldInfo, *, is_formula: bool) -> Field:
             # Only the service knows the maximum.
             return ExternalField(info.name, Decimal("Infinity"))
         case _:
-            return TextField(info.name, most_characters=sys.maxsize)
+            return TextField(info.name, max_characters=sys.maxsize)

@@ -62,13 +62,12 @@ class ClientError(KeysetError):
         request_id: str = "",
     ) -> None:
         self.detail = detail
-        self.code = code
         self.status = status
         self.places = tuple(places)
-        self.hint = hint
         self.is_unknown = False
         self.request_id = request_id
-        super().__init__(detail)
+        super().__init__(detail, hint=hint)
+        self.code = code
 
     def __str__(self) -> str:
         """The reason, then each place on its own lines."""

@@ -48,7 +48,7 @@ Traits = tuple[Trait, ...]
 def build_traits(verdicts: Iterable[Mapping[str, Any]]) -> Traits:
     """What an attempt did by its verdicts as they are stored.
 
-    What waits for a person says nothing about the answer, and is left out.
+    Criteria to be graded by a person say nothing about the answer and are left out.
     """
     return tuple(
         Trait(

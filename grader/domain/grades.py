@@ -93,5 +93,5 @@ def _rank(window: Window, attempt: ScoredAttempt) -> tuple[Decimal, Decimal, int
 
 
 def compute_total(points: Iterable[Decimal | None]) -> Decimal:
-    """The sum, where nothing counts as nothing."""
+    """The sum of the points; None counts as zero."""
     return sum((each for each in points if each is not None), ZERO)

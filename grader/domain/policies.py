@@ -20,7 +20,7 @@ class CountedAttempt(StrEnum):
 
 
 class Feedback(StrEnum):
-    """How much a student is told about an attempt."""
+    """How much of an attempt's result a student may see."""
 
     FULL = "full"
     CORRECTNESS = "correctness"
@@ -73,7 +73,7 @@ class Window:
         return -((self.due_at - moment) // _DAY)
 
     def reduced(self, points: Decimal, days_late: int) -> Decimal:
-        """What is left of points that were earned so many days late."""
+        """What remains of points that were earned this many days late."""
         left = max(Decimal(0), 1 - self.per_day * days_late)
         return normalize_points(points * left)
 

@@ -39,6 +39,6 @@ class Scope(StrEnum):
     """Judge answers without storing anything."""
 
 
-#: What a token has that was made without saying so.
+#: The scopes of a token that was created without naming any.
 STUDENT_SCOPES = frozenset({Scope.READ, Scope.SUBMIT})
 ALL_SCOPES = frozenset(Scope)

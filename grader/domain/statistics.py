@@ -1,8 +1,8 @@
 """How students did on a question, in figures: functions of plain numbers and nothing else.
 
 Students are whole numbers from 0, points whole hundredths, times whole microseconds: sums are exact
-then, and so is the question whether all students have the same. What the figures mean is told in
-docs/explanation/what-the-statistics-mean.md.
+then, and so is the question whether all students have the same. See
+docs/explanation/what-the-statistics-mean.md for their meaning.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class AttemptArrays:
     Parameters
     ----------
     student, number
-        (A,) whose attempt it is and the how-manieth of that student, from 1 without gaps.
+        (A,) whose attempt it is and the student's attempt number, from 1 without gaps.
     points, possible
-        (A,) what it earned of what could be earned, which is more than nothing.
+        (A,) the points earned and the points possible, which are more than zero.
     at
         (A,) when it arrived.
     """
@@ -57,7 +57,7 @@ class AttemptArrays:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean over so many students; None where there are none."""
+    """A mean over n students; None where n is zero."""
 
     n: int
     value: float | None
@@ -121,7 +121,7 @@ def compute_discrimination(scores: FloatArray, item: int) -> Correlation:
 def correlate(left: FloatArray, right: FloatArray) -> Correlation:
     """Pearson's correlation of two (n,) arrays, with Fisher's interval.
 
-    Without a value where n is below `FEWEST_STUDENTS` or all numbers of one side are equal.
+    Without a value where n is below `MIN_STUDENTS` or all numbers of one side are equal.
     """
     n = len(left)
     if n < MIN_STUDENTS or np.ptp(left) == 0 or np.ptp(right) == 0:
@@ -201,7 +201,7 @@ def count_per_hour(at: IntArray) -> list[tuple[int, int]]:
 
 
 _SECOND = 1_000_000
-#: Whoever does nothing for longer than this is taken to have had a break.
+#: A longer pause counts as a break, not as work.
 MAX_PAUSE = 30 * 60 * _SECOND
 
 

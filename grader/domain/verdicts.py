@@ -104,7 +104,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Points awarded of points possible, and those that still wait for a person."""
+    """Points awarded of points possible, and those still to be graded by a person."""
 
     awarded: Decimal
     possible: Decimal

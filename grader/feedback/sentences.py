@@ -13,7 +13,7 @@ from grader.engine.question import (
     PredictedCriterion,
     Question,
 )
-from grader.formula.text.render import to_text
+from grader.formula.render import to_text
 from grader.formula.typed import tree as t
 
 _OUTCOMES = {

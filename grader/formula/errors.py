@@ -1,15 +1,12 @@
-"""The error of a formula, at a stretch of its text."""
+"""The error of a formula at a position in its text."""
 
 from __future__ import annotations
 
 from grader.errors import FormulaError
-from grader.formula.typed.tree import Span
 
 
 def make_error(
-    message: str, span: Span, *, code: str = "formula.shape", hint: str = ""
+    message: str, start: int, *, code: str = "formula.shape", hint: str = ""
 ) -> FormulaError:
-    """An error that points at `span`."""
-    return FormulaError(
-        message, column=span.start + 1, length=span.end - span.start, hint=hint, code=code
-    )
+    """An error at the position `start`, which counts from zero."""
+    return FormulaError(message, column=start + 1, hint=hint, code=code)

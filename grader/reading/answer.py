@@ -1,4 +1,4 @@
-"""What a student sent → an answer: every field read, every fault told with its place."""
+"""What a student sent → an answer: every field is read, every error reported with its place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from grader.domain.shapes import NUMBER, Shape
 from grader.errors import AnswerRefused, FieldError
 from grader.formula.eval.evaluate import Environment
-from grader.formula.formula import Formula
+from grader.formula.formula import MAX_LENGTH, Formula
 from grader.formula.typed.scope import FormulaScope
 from grader.reading.fields import (
     ArrayField,
@@ -30,13 +30,13 @@ from grader.reading.formulas import read_formula_answer
 from grader.reading.numbers import read_array
 from grader.reading.paste import is_pasted_array, read_pasted
 
-#: How an answer names an uploaded file: by what is in it.
+#: An answer refers to an uploaded file by the digest of its content.
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Numbers, with the way they were written."""
+    """Numbers, and the format in which they were written."""
 
     array: NDArray[Any]
     format: str
@@ -58,7 +58,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class ExternalScore:
-    """Points from outside."""
+    """Points that were awarded outside Keyset."""
 
     points: Decimal
 
@@ -68,7 +68,7 @@ Value = Numbers | Formula | Choice | Text | ExternalScore
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer that was read, by field; text that was not sent is absent."""
+    """An answer that was read, by field; text and files that were not sent are absent."""
 
     values: Mapping[str, Value]
 
@@ -86,25 +86,31 @@ def read_answer(sent: object, fields: Sequence[Field], variant: Environment) -> 
     Raises
     ------
     AnswerRefused
-        With all faults at once.
+        With all errors at once.
     """
     if not isinstance(sent, Mapping):
         raise AnswerRefused([_make_type_error(sent, fields)])
-    faults: list[FieldError] = _find_unknown_fields(sent, fields)
+    errors = _find_unknown_fields(sent, fields)
     values: dict[str, Value] = {}
     for field in fields:
         if field.name not in sent or sent[field.name] is None:
             if not isinstance(field, TextField | FileField):
-                faults.append(_make_missing_error(field))
+                errors.append(
+                    FieldError(
+                        f"{field.name} is missing.",
+                        field=field.name,
+                        code="field.missing",
+                        expected=describe_field(field),
+                    )
+                )
             continue
         try:
             values[field.name] = _read_field(field, sent[field.name], variant)
-        except AnswerRefused as refused:
-            faults.extend(_add_backslash_hint(fault, sent[field.name]) for fault in refused.errors)
-        except FieldError as fault:
-            faults.append(_add_backslash_hint(fault, sent[field.name]))
-    if faults:
-        raise AnswerRefused(faults)
+        except (AnswerRefused, FieldError) as refused:
+            found = [refused] if isinstance(refused, FieldError) else refused.errors
+            errors += [_add_backslash_hint(error, sent[field.name]) for error in found]
+    if errors:
+        raise AnswerRefused(errors)
     return Answer(values)
 
 
@@ -131,10 +137,28 @@ def _read_numbers(
 ) -> Value:
     if not isinstance(sent, str):
         return Numbers(read_array(sent, field=name, shape=shape), "JSON")
-    if is_pasted_array(sent, shape=shape):
+    if not _is_plain_formula(sent) and is_pasted_array(sent, shape=shape):
         pasted = read_pasted(sent, field=name, shape=shape)
         return Numbers(pasted.values, pasted.format.value)
     return read_formula_answer(sent, field=name, shape=shape, scope=scope, variant=variant)
+
+
+# A paste without any of these has only numbers in it, perhaps behind `q =`.
+_PASTE_SIGNS = re.compile(r"[\[,\t]|\\begin")
+# None of these is part of a number.
+_FORMULA_SIGNS = re.compile(r"[_^*/{]")
+
+
+def _is_plain_formula(text: str) -> bool:
+    """Whether a text is so plainly a formula that it need not be examined as a pasted array.
+
+    Where this is true, `is_pasted_array` is false for every shape; most formulas are found here.
+    """
+    return (
+        len(text) <= MAX_LENGTH
+        and not _PASTE_SIGNS.search(text)
+        and _FORMULA_SIGNS.search(text, text.rfind("=") + 1) is not None
+    )
 
 
 def _read_choice(field: ChoiceField, sent: object) -> Choice:
@@ -158,19 +182,20 @@ def _read_text(field: TextField, sent: object) -> Text:
             f"{field.name} must be text.", field=field.name, code="text.type", expected="text",
             got=_format_sent(sent),
         )  # fmt: skip
-    if len(sent) > field.most_characters:
+    if len(sent) > field.max_characters:
         raise FieldError(
-            f"{field.name} may have {field.most_characters} characters; it has {len(sent)}.",
+            f"{field.name} may have at most {field.max_characters} characters; it has {len(sent)}.",
             field=field.name,
             code="text.length",
         )
-    # Half of a surrogate pair is no character and could not be stored.
+    # Half of a surrogate pair is not a character and could not be stored.
     bad = next((c for c in sent if c == "\0" or "\ud800" <= c <= "\udfff"), None)
     if bad is not None:
         raise FieldError(
-            f"{field.name} holds a character (U+{ord(bad):04X}) that cannot be kept.",
+            f"{field.name} contains a character (U+{ord(bad):04X}) that cannot be stored.",
             field=field.name,
             code="text.character",
+            hint="Remove it.",
             column=sent.index(bad) + 1,
         )
     return Text(sent)
@@ -191,19 +216,19 @@ def _read_score(field: ExternalField, sent: object) -> ExternalScore:
         points = Decimal(str(sent)) if not isinstance(sent, bool) else None
     except InvalidOperation:
         points = None
-    if points is None or not points.is_finite() or not 0 <= points <= field.most:
+    if points is None or not points.is_finite() or not 0 <= points <= field.max_points:
         raise FieldError(
-            f"{field.name} must be a number of points from 0 to {field.most}.",
+            f"{field.name} must be a number of points from 0 to {field.max_points}.",
             field=field.name,
             code="score.range",
-            expected=f"0 to {field.most}",
+            expected=f"0 to {field.max_points}",
             got=_format_sent(sent),
         )
     return ExternalScore(points)
 
 
 def _format_sent(sent: object) -> str:
-    """A short, printable form of what was sent."""
+    """What was sent, short and printable."""
     text = str(sent) if isinstance(sent, str | int | float | bool) else type(sent).__name__
     return "".join(c if c.isprintable() else "?" for c in text[:24])
 
@@ -211,7 +236,7 @@ def _format_sent(sent: object) -> str:
 def _make_type_error(sent: object, fields: Sequence[Field]) -> FieldError:
     example = ", ".join(f'"{field.name}": …' for field in fields[:3])
     return FieldError(
-        f"An answer is a JSON object with its fields by name: {{{example}}}.",
+        f"An answer must be a JSON object with a value for each field: {{{example}}}.",
         field="",
         code="answer.type",
         expected="an object",
@@ -221,47 +246,36 @@ def _make_type_error(sent: object, fields: Sequence[Field]) -> FieldError:
 
 def _find_unknown_fields(sent: Mapping[Any, Any], fields: Sequence[Field]) -> list[FieldError]:
     known = [field.name for field in fields]
-    faults = []
+    errors = []
     for name in sent:
         if name not in known:
+            shown = _format_sent(name)
             close = difflib.get_close_matches(str(name), known, n=1)
-            faults.append(
+            errors.append(
                 FieldError(
-                    f"{_format_sent(name) or 'An empty name'} is no field of this question. "
-                    f"Fields: {', '.join(known)}.",
-                    field=_format_sent(name),
+                    f"This question has no field {shown or 'with an empty name'}. "
+                    f"Its fields: {', '.join(known)}.",
+                    field=shown,
                     code="field.unknown",
                     hint=f"Did you mean {close[0]}?" if close else "",
                 )
             )
-    return faults
+    return errors
 
 
-def _make_missing_error(field: Field) -> FieldError:
-    return FieldError(
-        f"{field.name} is missing.",
-        field=field.name,
-        code="field.missing",
-        expected=describe_field(field),
-    )
-
-
-# LaTeX commands whose backslash and first letter JSON takes for one special character.
+# LaTeX commands whose backslash and first letter JSON decodes as one control character.
 _LOST_BACKSLASH = re.compile(
     r"([\b\f])([a-z]+)|(\t)(op|ext|imes|heta|au)\b|(\n)(u|eq?)\b|(\r)(ho|ight|Vert|vert)\b"
 )
 _ESCAPE_LETTERS = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
 
 
-def _add_backslash_hint(fault: FieldError, sent: object) -> FieldError:
-    r"""The same fault, with a word on backslashes where JSON has eaten one, as in "\frac"."""
-    eaten = _LOST_BACKSLASH.search(sent) if isinstance(sent, str) else None
-    if eaten is None:
-        return fault
-    special, rest = filter(None, eaten.groups())
-    name = _ESCAPE_LETTERS[special] + rest
-    hint = f"In JSON a backslash is written twice: \\\\{name} instead of \\{name}."
-    return FieldError(
-        fault.message, field=fault.field, code=fault.code, path=fault.path, column=fault.column,
-        expected=fault.expected, got=fault.got, hint=f"{fault.hint} {hint}".strip(),
-    )  # fmt: skip
+def _add_backslash_hint(error: FieldError, sent: object) -> FieldError:
+    r"""The error, with a hint where JSON has decoded the backslash of a command such as "\frac"."""
+    lost = _LOST_BACKSLASH.search(sent) if isinstance(sent, str) else None
+    if lost is not None:
+        special, rest = filter(None, lost.groups())
+        name = _ESCAPE_LETTERS[special] + rest
+        hint = f"In JSON a backslash is written twice: \\\\{name} instead of \\{name}."
+        error.hint = f"{error.hint} {hint}".strip()
+    return error

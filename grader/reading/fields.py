@@ -1,4 +1,4 @@
-"""The typed fields an answer is made of: what may be sent for each."""
+"""The typed fields of an answer, and what may be sent for each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NumberField:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceField:
-    """One of several options, or several of them."""
+    """One option of a list, or several."""
 
     name: str
     options: tuple[str, ...]
@@ -38,32 +38,32 @@ class ChoiceField:
 
 @dataclass(frozen=True, slots=True)
 class TextField:
-    """Written text, Markdown with TeX; may be left out and sent later."""
+    """Written text, Markdown with TeX; may be sent later."""
 
     name: str
-    most_characters: int = 20_000
+    max_characters: int = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class FileField:
-    """One PDF; may be left out and sent later. Its content is kept elsewhere, under this digest."""
+    """One PDF; may be sent later. The answer holds its digest, not its content."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalField:
-    """A score that comes from outside."""
+    """A score that is awarded outside Keyset."""
 
     name: str
-    most: Decimal
+    max_points: Decimal
 
 
 Field = ArrayField | NumberField | ChoiceField | TextField | FileField | ExternalField
 
 
 def describe_field(field: Field) -> str:
-    """What a field takes, in words."""
+    """What a field accepts, in words."""
     match field:
         case ArrayField():
             return f"{field.shape.describe()}, as numbers or as a formula"
@@ -73,10 +73,10 @@ def describe_field(field: Field) -> str:
             kind = "some" if field.several else "one"
             return f"{kind} of: {', '.join(field.options)}"
         case TextField():
-            return "text (Markdown with TeX), optional now"
+            return "text (Markdown with TeX); may be sent later"
         case FileField():
-            return "one PDF, optional now"
+            return "one PDF; may be sent later"
         case ExternalField():
-            return f"points from 0 to {field.most}, from outside"
+            return f"points from 0 to {field.max_points}, awarded outside Keyset"
         case _:
             assert_never(field)

@@ -1,4 +1,4 @@
-"""Formulas as answers: read, checked for their shape and tried on what the student was given."""
+"""Formulas as answers: read, checked for their shape and evaluated on the student's variant."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from grader.formula.eval.evaluate import Environment, evaluate, evaluate_finite
 from grader.formula.formula import Formula, read_formula
 from grader.formula.typed.scope import FormulaScope
 
-#: The values that a constant declared as large (`C >> 0`) is tried at.
+#: A constant declared as large (`C >> 0`) is judged at each of these values.
 LARGE_VALUES = (1e3, 1e4, 1e5, 1e6)
 
 
 def read_formula_answer(
     sent: str, *, field: str, shape: Shape, scope: FormulaScope, variant: Environment
 ) -> Formula:
-    """Read a formula that gives exactly this shape and is finite on the variant.
+    """Read a formula that has exactly this shape and is finite on the variant.
 
     Raises
     ------
     FieldError
-        With the code, the hint and the place of the formula's fault; ``answer.shape`` where the
-        formula gives another shape.
+        With the code, hint and column of the formula's error; ``answer.shape`` where the formula
+        has another shape.
     """
     try:
         formula = read_formula(sent, scope, named=field)
@@ -66,10 +66,10 @@ def evaluate_formula(
 def _check_shape(formula: Formula, name: str, shape: Shape) -> None:
     if formula.shape == shape:
         return
-    hint = "Transpose it: put ^T behind it." if formula.shape.transposed() == shape else ""
+    hint = "Transpose it with ^T." if formula.shape.transposed() == shape else ""
     raise FormulaError(
         f"{name} must be {shape.describe()}, but this formula gives {formula.shape.describe()}.",
-        column=formula.tree.span.start + 1,
+        column=formula.tree.start + 1,
         hint=hint,
         code="answer.shape",
     )

@@ -1,4 +1,4 @@
-"""A pasted text as the grid that was seen in it, for showing it back, faults and all."""
+"""The grid of cells in a pasted text, so that a page can show it with its errors."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 from grader.domain.shapes import Shape
 from grader.errors import AnswerRefused
-from grader.reading.cells import Cell, Tree
+from grader.reading.cells import Cell, Tree, normalize_signs, remove_wrapper, split_cells
 from grader.reading.locations import FieldLocation
 from grader.reading.paste import is_pasted_array
-from grader.reading.split_cells import split_cells
-from grader.reading.unwrap import normalize_signs, remove_wrapper
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +19,9 @@ class Grid:
     is_vector: bool
 
     def place(self, path: tuple[int, ...]) -> tuple[int, int | None] | None:
-        """The row and the entry that a fault's path means; without an entry it is the whole row.
+        """The row and the entry of an error's path; the entry is None for an error of a whole row.
 
-        None where the fault is about no single place.
+        None where the error has no single place.
         """
         if not path:
             return None
@@ -33,7 +31,7 @@ class Grid:
 
 
 def find_grid(text: str, *, field: str, shape: Shape) -> Grid | None:
-    """The grid in a text of numbers; None where there is none to be seen."""
+    """The grid in a text of numbers; None where there is no grid."""
     if not is_pasted_array(text, shape=shape):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Places in an answer's field, and the faults of numbers told there in plain words."""
+"""Places in an answer's field, and the errors of numbers there, in plain words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_EXCERPT_LENGTH = 20
 
 @dataclass(frozen=True, slots=True)
 class FieldLocation:
-    """A place in an answer's field; ``str`` says it in words that count from one."""
+    """A place in an answer's field; ``str`` names it, counting from one: *M, row 2, entry 1*."""
 
     field: str
     shape: Shape
@@ -27,12 +27,12 @@ class FieldLocation:
         return ", ".join([self.field, *steps])
 
     def at(self, index: int) -> FieldLocation:
-        """The place one level further in."""
+        """The place one level deeper."""
         return replace(self, path=(*self.path, index))
 
-    def fault(
+    def error(
         self,
-        says: str,
+        message: str,
         *,
         code: str,
         expected: str = "",
@@ -40,9 +40,9 @@ class FieldLocation:
         hint: str = "",
         column: int | None = None,
     ) -> FieldError:
-        """A fault at this place; ``says`` goes on after the place's own words."""
+        """An error at this place; ``message`` continues the sentence after its name."""
         return FieldError(
-            f"{self} {says}",
+            f"{self} {message}",
             field=self.field,
             code=code,
             path=self.path,
@@ -54,34 +54,35 @@ class FieldLocation:
 
 
 def format_excerpt(text: str) -> str:
-    """The beginning of a foreign text, short and printable, so that a message may repeat it."""
-    shown = "".join(sign if sign.isprintable() else "�" for sign in text[:_MAX_EXCERPT_LENGTH])
+    """The beginning of a text, short and printable, so that a message may quote it."""
+    shown = "".join(c if c.isprintable() else "�" for c in text[:_MAX_EXCERPT_LENGTH])
     return shown + "…" if len(text) > _MAX_EXCERPT_LENGTH else shown
 
 
-def make_type_error(spot: FieldLocation, got: str) -> FieldError:
-    """The fault of what is no number; ``got`` is what it is instead."""
-    is_whole = not spot.path and bool(spot.shape.axes)
-    expected = spot.shape.describe() if is_whole else "a plain number"
-    says = f"{expected} is needed." if is_whole else "write a plain number such as 0.25."
-    return spot.fault(f"is {got}; {says}", code="number.type", expected=expected, got=got)
+def make_type_error(location: FieldLocation, got: str) -> FieldError:
+    """The error of a value that is not a number; ``got`` says what it is."""
+    is_whole = not location.path and bool(location.shape.axes)
+    expected = location.shape.describe() if is_whole else "a plain number"
+    advice = f"{expected} is needed." if is_whole else "write a plain number such as 0.25."
+    return location.error(f"is {got}; {advice}", code="number.type", expected=expected, got=got)
 
 
-def make_shape_error(spot: FieldLocation, got: str, *, hint: str = "") -> FieldError:
-    """The fault of a value of another shape; ``got`` is what it is instead."""
-    says = f"is {got}; {spot.shape.describe()} is needed."
-    return spot.fault(says, code="answer.shape", got=got, hint=hint)
+def make_shape_error(location: FieldLocation, got: str, *, hint: str = "") -> FieldError:
+    """The error of a value of the wrong shape; ``got`` says what it is."""
+    message = f"is {got}; {location.shape.describe()} is needed."
+    return location.error(message, code="answer.shape", got=got, hint=hint)
 
 
-def make_length_error(spot: FieldLocation, *, code: str, got: int, needed: int) -> FieldError:
-    """The fault of a list with too few or too many numbers."""
-    says = f"has {format_count(got, 'number')}; {needed} {'is' if needed == 1 else 'are'} needed."
-    expected = format_count(needed, "number") if spot.path else spot.shape.describe()
-    return spot.fault(says, code=code, expected=expected, got=format_count(got, "number"))
+def make_length_error(location: FieldLocation, *, code: str, got: int, needed: int) -> FieldError:
+    """The error of a list with too few or too many numbers."""
+    sent = format_count(got, "number")
+    expected = format_count(needed, "number") if location.path else location.shape.describe()
+    message = f"has {sent}; {needed} {'is' if needed == 1 else 'are'} needed."
+    return location.error(message, code=code, expected=expected, got=sent)
 
 
 def format_count(number: int, noun: str) -> str:
-    """So many of a thing, in words: *1 row*, *2 rows*."""
+    """A number with its noun: *1 row*, *2 rows*."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -92,7 +93,7 @@ def is_number(value: object) -> bool:
 
 
 def describe_value(value: object) -> str:
-    """What a value is, in the words of JSON where it has them."""
+    """What a value is, in the terms of JSON where possible."""
     match value:
         case None:
             return "null"

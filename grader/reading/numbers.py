@@ -1,8 +1,8 @@
 """Numbers as a student sends them: decoded JSON or NumPy arrays, read exactly or refused.
 
-A clean answer takes a short way that only proves it clean. Everything else takes the careful way,
-which finds every fault with its place. No way looks deeper into a value than its shape allows, so
-that neither a huge nor a deeply nested value can cost time or memory.
+A clean answer takes a fast path that only proves it clean. Any other takes the slow path, which
+finds every error with its place. Neither looks deeper into a value than the limits below allow, so
+that no huge or deeply nested value can cost time or memory.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TypeAlias
 
@@ -17,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.domain.shapes import Shape
-from grader.errors import AnswerRefused, FieldError
-from grader.reading.layouts import Layout, measure_layout, to_lists
+from grader.errors import MAX_PLACES, AnswerRefused, FieldError
 from grader.reading.locations import (
     FieldLocation,
     describe_value,
@@ -32,6 +32,10 @@ from grader.reading.locations import (
 
 Array: TypeAlias = NDArray[np.float64]
 
+MAX_ENTRIES = 1_000_000
+MAX_NESTING = 4
+_MAX_EXACT_INTEGER = 2**53
+
 
 def read_array(value: object, *, field: str, shape: Shape) -> Array:
     """Read a value of exactly this shape; nothing is stretched, flattened or transposed to fit.
@@ -40,9 +44,9 @@ def read_array(value: object, *, field: str, shape: Shape) -> Array:
     ----------
     value
         A plain number for a number, a flat list for a column or a row, a list of rows for a
-        matrix. Tuples, NumPy arrays and NumPy numbers will do as well.
+        matrix. Tuples, NumPy arrays and NumPy numbers are accepted too.
     field
-        The name of the answer's field, which every message begins with.
+        The name of the answer's field; every message begins with it.
 
     Returns
     -------
@@ -51,28 +55,28 @@ def read_array(value: object, *, field: str, shape: Shape) -> Array:
     Raises
     ------
     AnswerRefused
-        With every fault that was found, at most fifty. The codes are ``answer.empty``,
+        With every error that was found, up to `MAX_PLACES`. The codes are ``answer.empty``,
         ``answer.shape``, ``row.length``, ``number.type``, ``number.nan``, ``number.infinite`` and
-        ``number.precision`` (an integer too large to be held exactly).
+        ``number.precision`` (an integer too large to be stored exactly).
     """
     array = _read_clean(value, shape.axes)
     if array is None:
-        array = _read_carefully(value, FieldLocation(field, shape))
-    # Adding zero turns the negative zeros into plain ones.
+        array = _read_with_errors(value, FieldLocation(field, shape))
+    # Adding zero turns negative zeros into plain ones.
     array += 0.0
     return array
 
 
 def _read_clean(value: object, axes: tuple[int, ...]) -> Array | None:
-    """The value as a new array, or None where it is not plainly without faults."""
+    """The value as a new array, or None unless it is plainly free of errors."""
     types = _entry_types(value, axes)
     if not types or not types <= {float, int}:
         return None
-    # An integer beyond the range of floats overflows; the careful way will say where.
+    # An integer beyond the range of floats overflows; the slow path will say where.
     with suppress(OverflowError):
         array = np.array(value, dtype=np.float64, order="C")
         largest = np.abs(array).max()
-        # A comparison with NaN is false, so that NaN takes the careful way as well.
+        # A comparison with NaN is false, so that NaN takes the slow path as well.
         if largest < (_MAX_EXACT_INTEGER if int in types else math.inf):
             return array
     return None
@@ -91,131 +95,225 @@ def _entry_types(value: object, axes: tuple[int, ...]) -> set[type]:
     return set()
 
 
-def _read_carefully(value: object, spot: FieldLocation) -> Array:
-    plain = to_lists(value, spot)
-    faults = list(islice(_find_errors(plain, spot), AnswerRefused.MOST))
-    if faults:
-        raise AnswerRefused(faults)
+def _read_with_errors(value: object, location: FieldLocation) -> Array:
+    plain = _to_lists(value, location)
+    errors = list(islice(_find_errors(plain, location), MAX_PLACES))
+    if errors:
+        raise AnswerRefused(errors)
     return np.array(plain, dtype=np.float64)
 
 
-_MAX_EXACT_INTEGER = 2**53
-
-
-def _find_errors(value: object, spot: FieldLocation) -> Iterator[FieldError]:
-    """All faults of a value, lazily, so that a value full of faults need not be walked."""
+def _find_errors(value: object, location: FieldLocation) -> Iterator[FieldError]:
+    """All errors of a value, lazily, so that a value full of errors need not be walked."""
     if not isinstance(value, list):
-        is_single = bool(spot.shape.axes) and is_number(value)
-        fault = (
-            make_shape_error(spot, "a single number") if is_single else _check_entry(value, spot)
+        is_single = bool(location.shape.axes) and is_number(value)
+        error = (
+            make_shape_error(location, "a single number")
+            if is_single
+            else _check_entry(value, location)
         )
-        yield from [fault] if fault else []
+        yield from [error] if error else []
         return
-    layout = measure_layout(value, spot)
+    layout = _measure_layout(value, location)
     if 0 in layout.axes:
-        says = f"is empty; {spot.shape.describe()} is needed."
-        yield spot.fault(says, code="answer.empty", got="an empty list")
-    elif not spot.shape.axes:
-        yield make_shape_error(spot, layout.describe(), hint="Write a plain number such as 0.25.")
-    elif len(spot.shape.axes) == 1:
-        yield from _find_vector_errors(value, spot, layout)
+        message = f"is empty; {location.shape.describe()} is needed."
+        yield location.error(message, code="answer.empty", got="an empty list")
+    elif not location.shape.axes:
+        yield make_shape_error(
+            location, layout.describe(), hint="Write a plain number such as 0.25."
+        )
+    elif len(location.shape.axes) == 1:
+        yield from _find_vector_errors(value, location, layout)
     else:
-        yield from _find_matrix_errors(value, spot, layout)
+        yield from _find_matrix_errors(value, location, layout)
 
 
 def _find_vector_errors(
-    value: list[object], spot: FieldLocation, layout: Layout
+    value: list[object], location: FieldLocation, layout: _Layout
 ) -> Iterator[FieldError]:
-    (length,) = spot.shape.axes
+    (length,) = location.shape.axes
     if layout.depth > 1:
         is_padded = layout.axes in ((length, 1), (1, length))
-        how = f" (in NumPy {spot.field}.ravel())" if is_padded else ""
+        how = f" (in NumPy {location.field}.ravel())" if is_padded else ""
         hint = f"Write it as a flat list of {format_count(length, 'number')}{how}."
-        yield make_shape_error(spot, layout.describe(), hint=hint)
+        yield make_shape_error(location, layout.describe(), hint=hint)
         return
     if len(value) != length:
-        yield make_length_error(spot, code="answer.shape", got=len(value), needed=length)
-    yield from _find_entry_errors(value, spot)
+        yield make_length_error(location, code="answer.shape", got=len(value), needed=length)
+    yield from _find_entry_errors(value, location)
 
 
 def _find_matrix_errors(
-    value: list[object], spot: FieldLocation, layout: Layout
+    value: list[object], location: FieldLocation, layout: _Layout
 ) -> Iterator[FieldError]:
-    rows, columns = spot.shape.axes
+    rows, columns = location.shape.axes
     if layout.depth > 2 or not any(isinstance(row, list) for row in value):
         hint = (
             f"Write it as a list of {format_count(rows, 'row')} "
             f"with {format_count(columns, 'number')} each."
         )
-        yield make_shape_error(spot, layout.describe(), hint=hint)
+        yield make_shape_error(location, layout.describe(), hint=hint)
         return
     if len(layout.axes) == 2 and layout.axes != (rows, columns):
-        # All rows are wrong alike, or their number is, so that one fault says it.
+        # All rows are wrong in the same way, or their number is, so that one error is enough.
         is_transposed = layout.axes == (columns, rows)
-        hint = f"It is transposed: send {spot.field}.T (in MATLAB {spot.field}.')."
-        yield make_shape_error(spot, layout.describe(), hint=hint if is_transposed else "")
+        hint = f"It is transposed: send {location.field}.T (in MATLAB {location.field}.')."
+        yield make_shape_error(location, layout.describe(), hint=hint if is_transposed else "")
         columns = layout.axes[1]
     elif len(value) != rows:
-        yield make_shape_error(spot, format_count(len(value), "row"))
+        yield make_shape_error(location, format_count(len(value), "row"))
     for index, row in enumerate(value):
-        yield from _find_row_errors(row, spot.at(index), length=columns)
+        yield from _find_row_errors(row, location.at(index), length=columns)
 
 
-def _find_row_errors(row: object, spot: FieldLocation, *, length: int) -> Iterator[FieldError]:
+def _find_row_errors(row: object, location: FieldLocation, *, length: int) -> Iterator[FieldError]:
     if not isinstance(row, list):
         code = "answer.shape" if is_number(row) else "number.type"
         needed = f"a list of {format_count(length, 'number')}"
-        says = f"is {describe_value(row)}; {needed} is needed."
-        yield spot.fault(says, code=code, expected=needed, got=describe_value(row))
+        message = f"is {describe_value(row)}; {needed} is needed."
+        yield location.error(message, code=code, expected=needed, got=describe_value(row))
         return
     if len(row) != length:
-        yield make_length_error(spot, code="row.length", got=len(row), needed=length)
-    yield from _find_entry_errors(row, spot)
+        yield make_length_error(location, code="row.length", got=len(row), needed=length)
+    yield from _find_entry_errors(row, location)
 
 
-def _find_entry_errors(entries: list[object], spot: FieldLocation) -> Iterator[FieldError]:
+def _find_entry_errors(entries: list[object], location: FieldLocation) -> Iterator[FieldError]:
     for index, entry in enumerate(entries):
-        # Most entries are clean floats, and need no place to be made for them.
+        # Most entries are clean floats, for which no location need be made.
         if type(entry) is float and math.isfinite(entry):
             continue
-        if fault := _check_entry(entry, spot.at(index)):
-            yield fault
+        if error := _check_entry(entry, location.at(index)):
+            yield error
 
 
-def _check_entry(entry: object, spot: FieldLocation) -> FieldError | None:
+def _check_entry(entry: object, location: FieldLocation) -> FieldError | None:
     match entry:
         case bool():
-            return make_type_error(spot, describe_value(entry))
+            return make_type_error(location, describe_value(entry))
         case int() | np.integer():
-            return _check_integer(int(entry), spot)
+            return _check_integer(int(entry), location)
         case float() | np.floating():
-            return _check_float(float(entry), spot)
+            return _check_float(float(entry), location)
         case _:
-            return make_type_error(spot, describe_value(entry))
+            return make_type_error(location, describe_value(entry))
 
 
-def _check_integer(number: int, spot: FieldLocation) -> FieldError | None:
+def _check_integer(number: int, location: FieldLocation) -> FieldError | None:
     if abs(number) <= _MAX_EXACT_INTEGER:
         return None
     try:
         float(number)
     except OverflowError:
-        return _check_float(math.inf, spot)
+        return _check_float(math.inf, location)
     got = format_excerpt(str(number))
-    return spot.fault(
-        f"is the integer {got}, which is too large to be held exactly.",
+    return location.error(
+        f"is the integer {got}, which is too large to be stored exactly.",
         code="number.precision",
         expected="an integer of at most 2^53, or a decimal number",
         got=got,
-        hint="If a rounded value will do, write it with a decimal point, such as 1.0e17.",
+        hint="If a rounded value is enough, write it with a decimal point, such as 1.0e17.",
     )
 
 
-def _check_float(number: float, spot: FieldLocation) -> FieldError | None:
+def _check_float(number: float, location: FieldLocation) -> FieldError | None:
     if math.isnan(number):
-        says = "is NaN, which is not a number; write a plain number such as 0.25."
-        return spot.fault(says, code="number.nan", expected="a finite number", got="NaN")
+        message = "is NaN, which is not a number; write a plain number such as 0.25."
+        return location.error(message, code="number.nan", expected="a finite number", got="NaN")
     if math.isinf(number):
-        says = "is infinite or beyond 1.8e308; write a finite number such as 1e6."
-        return spot.fault(says, code="number.infinite", expected="a finite number", got="infinity")
+        message = "is infinite or beyond 1.8e308; write a finite number such as 1e6."
+        return location.error(
+            message, code="number.infinite", expected="a finite number", got="infinity"
+        )
     return None
+
+
+# Nested lists
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """The axes of a nested list, as deep as all its lists are equally long."""
+
+    axes: tuple[int, ...]
+    is_ragged: bool = False
+
+    @property
+    def depth(self) -> int:
+        """The number of levels of lists that were looked at."""
+        return len(self.axes) + self.is_ragged
+
+    def describe(self) -> str:
+        """The layout in words, with an article: *a flat list of length 3*."""
+        match self.axes:
+            case (rows,) if self.is_ragged:
+                return f"{format_count(rows, 'row')} of different lengths"
+            case (length,):
+                return f"a flat list of length {length}"
+            case (rows, columns) if not self.is_ragged:
+                return f"a {rows} × {columns} matrix"
+            case _:
+                return f"a list with {self.depth} levels of nesting"
+
+
+def _measure_layout(value: list[object], location: FieldLocation) -> _Layout:
+    """The layout of a list; refuses one with too many entries or levels."""
+    axes: tuple[int, ...] = ()
+    level: list[list[object]] = [value]
+    while level:
+        if sum(map(len, level)) > MAX_ENTRIES:
+            raise _make_entries_error(location)
+        if len(axes) == MAX_NESTING:
+            raise _make_nesting_error(location)
+        lengths = set(map(len, level))
+        if len(lengths) > 1:
+            return _Layout(axes, is_ragged=True)
+        axes = (*axes, *lengths)
+        entries = list(chain.from_iterable(level))
+        level = [entry for entry in entries if isinstance(entry, list)]
+        if len(level) < len(entries):
+            break
+    return _Layout(axes)
+
+
+def _to_lists(value: object, location: FieldLocation) -> object:
+    """The value with lists in place of arrays and tuples on its outer levels."""
+    if isinstance(value, np.ndarray):
+        return _array_to_lists(value, location)
+    if not isinstance(value, list | tuple):
+        return value
+    if len(value) > MAX_ENTRIES:
+        raise _make_entries_error(location)
+    if len(location.path) == MAX_NESTING:
+        return list(value)
+    return [
+        _to_lists(item, location.at(index)) if isinstance(item, tuple | np.ndarray) else item
+        for index, item in enumerate(value)
+    ]
+
+
+def _array_to_lists(array: NDArray[np.generic], location: FieldLocation) -> object:
+    if array.size > MAX_ENTRIES:
+        raise _make_entries_error(location)
+    if array.ndim > MAX_NESTING:
+        raise _make_nesting_error(location)
+    if array.dtype.kind not in "iuf":
+        raise AnswerRefused(
+            [make_type_error(location, f"an array of {format_excerpt(array.dtype.name)}")]
+        )
+    if array.dtype.kind == "f":
+        # A long double beyond the range of float64 becomes infinite here, and is refused as such.
+        with np.errstate(over="ignore"):
+            array = array.astype(np.float64, subok=True)
+    unpacked: object = array.tolist()
+    return unpacked
+
+
+def _make_entries_error(location: FieldLocation) -> AnswerRefused:
+    return AnswerRefused([make_shape_error(location, f"more than {MAX_ENTRIES} entries long")])
+
+
+def _make_nesting_error(location: FieldLocation) -> AnswerRefused:
+    return AnswerRefused(
+        [make_shape_error(location, f"more than {MAX_NESTING} levels of nesting deep")]
+    )

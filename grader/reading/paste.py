@@ -1,10 +1,8 @@
 r"""Text pasted into an answer box: what NumPy, Python, MATLAB, spreadsheets and LaTeX print.
 
-A text is undressed (of ``q =``, ``np.array(``, ``\begin{pmatrix}``), cut into cells, and its
-numbers are handed to `grader.reading.numbers`, so that pasted and sent numbers are refused in the
-same words. What is taken away on the way leaves as many spaces, so that a place in what remains
-is the place in what was sent. No pattern on the way can match one text in two ways, so that
-reading takes time in proportion to the length.
+`grader.reading.cells` splits a text into cells and `grader.reading.numbers` reads their numbers, so
+that pasted numbers and JSON numbers are refused in the same words. No pattern can match one text
+in two ways, so that reading takes time in proportion to the length.
 """
 
 from __future__ import annotations
@@ -14,18 +12,27 @@ from dataclasses import dataclass, replace
 
 from grader.domain.shapes import Shape
 from grader.errors import AnswerRefused
-from grader.reading.cells import VALUE, Cell, find_column, is_value, list_cells, read_values
-from grader.reading.locations import FieldLocation
-from grader.reading.numbers import Array, read_array
-from grader.reading.paste_errors import (
+from grader.reading.cells import (
     DECIMAL_COMMA,
+    TOKEN,
+    VALUE,
+    Cell,
+    PasteFormat,
+    Wrapper,
+    find_column,
+    is_value,
+    list_cells,
     make_cell_error,
     make_decimal_comma_error,
     make_paste_error,
     make_truncated_error,
+    normalize_signs,
+    read_values,
+    remove_wrapper,
+    split_cells,
 )
-from grader.reading.split_cells import TOKEN, PasteFormat, split_cells
-from grader.reading.unwrap import Wrapper, normalize_signs, remove_wrapper
+from grader.reading.locations import FieldLocation
+from grader.reading.numbers import Array, read_array
 
 MAX_TEXT_LENGTH = 200_000
 
@@ -34,7 +41,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 @dataclass(frozen=True, slots=True)
 class PastedArray:
-    """A pasted array: what it was recognised as, and its numbers with the axes of its shape."""
+    """A pasted array: its format, and its numbers with the axes of its shape."""
 
     format: PasteFormat
     values: Array
@@ -57,7 +64,7 @@ def is_pasted_array(text: str, *, shape: Shape | None = None) -> bool:
     body = remove_wrapper(normalize_signs(text))
     if body.tail:
         return False
-    match body.dress:
+    match body.wrapper:
         case Wrapper.CALL | Wrapper.LATEX:
             return True
         case Wrapper.BRACKETS:
@@ -71,7 +78,7 @@ def _is_table(text: str, shape: Shape | None) -> bool:
     words = _list_words(text)
     values = sum(map(is_value, words))
     if ("," in text or "\t" in text) and not set("[](){}=") & set(text):
-        # No formula is separated so; a wrong cell is better told as such.
+        # No formula is separated like this, and an error about one cell helps more.
         return values > 1 and 3 * values >= 2 * len(words)
     is_sum = "\n" not in text and ";" not in text and all(word[0] in "+-" for word in words[1:])
     # A sum gives a single number, which would be refused where a vector is asked for.
@@ -96,69 +103,71 @@ def _list_words(text: str) -> list[str]:
 def read_pasted(text: str, *, field: str, shape: Shape) -> PastedArray:
     """Read a pasted text into an array of exactly this shape.
 
-    For a vector a flat list will do, and so will a single row or a single column of MATLAB, LaTeX
-    or a table. A line break inside the brackets of numbers without commas begins a new row of a
-    matrix, but not of a vector, because NumPy breaks long vectors so.
+    A vector may be a flat list, or a single row or column of MATLAB, LaTeX or a table. Between
+    numbers without commas, a line break inside brackets begins a new row of a matrix, but not of
+    a vector, because NumPy breaks long vectors into lines.
 
     Raises
     ------
     AnswerRefused
         With the codes of `read_array`, and ``paste.truncated`` (NumPy left numbers out),
-        ``paste.decimal_comma`` (a comma can be read in two ways) and ``paste.unreadable`` (the
+        ``paste.decimal_comma`` (a comma is ambiguous) and ``paste.unreadable`` (the
         first thing that is not a number); ``column`` counts the text's characters from one.
     """
-    spot = FieldLocation(field, shape)
-    _refuse_unreadable(text, spot)
-    levelled = normalize_signs(text)
+    location = FieldLocation(field, shape)
+    _refuse_unreadable(text, location)
+    normalized = normalize_signs(text)
     try:
-        return _read(levelled, spot)
+        return _read(normalized, location)
     except AnswerRefused as refused:
         if refused.code in ("answer.shape", "row.length"):
-            _refuse_with_cause(levelled, spot)
+            _refuse_with_cause(normalized, location)
         raise
 
 
-def _read(text: str, spot: FieldLocation) -> PastedArray:
+def _read(text: str, location: FieldLocation) -> PastedArray:
     body = remove_wrapper(text)
     if body.tail:
         after = next(TOKEN.finditer(text, len(body.text)))
         cell = Cell(after.group(), after.start())
-        raise make_paste_error(spot, cell, "comes after the end of the list")
-    form, tree = split_cells(body, spot)
+        raise make_paste_error(location, cell, "comes after the end of the list")
+    form, tree = split_cells(body, location)
     for path, cell in list_cells(tree):
         value = VALUE.fullmatch(cell.text)
         if value is None:
-            raise make_cell_error(replace(spot, path=path), cell)
+            raise make_cell_error(replace(location, path=path), cell)
         if value["ellipsis"]:
-            raise make_truncated_error(spot, cell.start)
+            raise make_truncated_error(location, cell.start)
     try:
-        return PastedArray(form, read_array(read_values(tree), field=spot.field, shape=spot.shape))
+        return PastedArray(
+            form, read_array(read_values(tree), field=location.field, shape=location.shape)
+        )
     except AnswerRefused as refused:
         for error in refused.errors:
             error.column = find_column(tree, error.path)
         raise
 
 
-def _refuse_unreadable(text: str, spot: FieldLocation) -> None:
+def _refuse_unreadable(text: str, location: FieldLocation) -> None:
     if len(text) > MAX_TEXT_LENGTH:
-        says = f"is a text of {len(text)} characters; at most {MAX_TEXT_LENGTH} can be read."
-        raise AnswerRefused([spot.fault(says, code="paste.unreadable")])
+        message = f"has {len(text)} characters; at most {MAX_TEXT_LENGTH} are allowed."
+        raise AnswerRefused([location.error(message, code="paste.unreadable")])
     if control := _CONTROL.search(text):
         raise make_paste_error(
-            spot, Cell(control.group(), control.start()), "is a control character"
+            location, Cell(control.group(), control.start()), "is a control character"
         )
 
 
-def _refuse_with_cause(text: str, spot: FieldLocation) -> None:
-    """Refuse a text of the wrong shape for the reason behind it, where one can be seen."""
+def _refuse_with_cause(text: str, location: FieldLocation) -> None:
+    """Refuse a text of the wrong shape for the underlying reason, where there is one."""
     # Without a semicolon, a line that MATLAB would continue may be one that NumPy has shortened.
     if "..." in text and ";" not in text:
-        raise make_truncated_error(spot, text.index("...")) from None
+        raise make_truncated_error(location, text.index("...")) from None
     with_points = DECIMAL_COMMA.sub(lambda found: found.group().replace(",", "."), text)
     if with_points == text:
         return
     try:
-        _read(with_points, spot)
+        _read(with_points, location)
     except AnswerRefused:
         return
-    raise make_decimal_comma_error(text, spot) from None
+    raise make_decimal_comma_error(location, text) from None

@@ -161,7 +161,7 @@ def test_all_places_are_told_at_once() -> None:
         "4 parts of the answer must change. Nothing was sent.\n"
         "\n"
         "  #/answer/x\n"
-        "    x is no field of this question. Fields: q, K, t.\n"
+        "    This question has no field x. Its fields: q, K, t.\n"
         "\n"
         "  #/answer/q\n"
         "    q is missing.\n"

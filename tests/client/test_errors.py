@@ -34,7 +34,7 @@ def test_a_formula_is_refused_with_its_column_and_a_hint(g: Client) -> None:
         "\n"
         "  #/answer/q, column 11\n"
         "    expected  a formula that gives a column vector of 7 numbers\n"
-        "    hint      If it is a constant of yours, say its value: … where C = 50.\n"
+        "    hint      If it is your own constant, give its value: … where C = 50.\n"
         "\n"
         "(formula.unknown, request ID)"
     )

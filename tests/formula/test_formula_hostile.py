@@ -18,12 +18,9 @@ from hypothesis import strategies as st
 from grader.engine.functions import RUBRIC_FUNCTIONS
 from grader.errors import FormulaError
 from grader.formula.eval.evaluate import evaluate_finite
-from grader.formula.formula import MAX_LENGTH, read_tree
+from grader.formula.formula import MAX_DEPTH, MAX_LENGTH, read_tree
 from grader.formula.syntax.lexer import MAX_NESTING, MAX_TOKENS
-from grader.formula.typed.limits import MAX_DEPTH
-from tests.formula.syntax.test_lexer_latex import LATEX
-from tests.formula.syntax.test_lexer_plain import PLAIN
-from tests.formula.typed.test_sums import SUMS
+from tests.support.formula_tables import LATEX, PLAIN, SUMS
 from tests.support.formulas import ALL, BASES, INPUTS, MEANS, PAIR, Given
 
 # How many times as long as a plain formula of many terms a hostile text may take to be dealt with.
@@ -284,7 +281,7 @@ def test_the_deepest_formula_is_read_and_shown_from_a_deep_stack(text: str) -> N
     ("text", "what"),
     [
         pytest.param("1" * (MAX_LENGTH + 1), "characters", id="too long"),
-        pytest.param("1+" * MAX_TOKENS, "too long", id="too many tokens"),
+        pytest.param("1+" * MAX_TOKENS, "numbers, names and signs", id="too many tokens"),
         pytest.param("(" * (MAX_NESTING + 1), "nested", id="too many brackets"),
         pytest.param("-" * MAX_DEPTH + "mu_a", "nested", id="too deep"),
         pytest.param(" + ".join(["mu_a"] * (MAX_DEPTH + 1)), "in a row", id="too many terms"),

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from grader.domain.shapes import NUMBER, Shape, make_column_shape, make_matrix_shape, make_row_shape
-from grader.errors import AnswerRefused, FieldError
-from grader.reading.layouts import MAX_ENTRIES
+from grader.errors import MAX_PLACES, AnswerRefused, FieldError
 from grader.reading.locations import format_excerpt
-from grader.reading.numbers import Array, read_array
+from grader.reading.numbers import MAX_ENTRIES, Array, read_array
 
 SHAPES = st.sampled_from(
     [
@@ -238,7 +237,7 @@ def test_negative_zeros_become_zeros(value: object, shape: Shape) -> None:
         ),
         pytest.param(
             [1, 2**53 + 1], make_column_shape(2), "number.precision", (1,),
-            "q, entry 2 is the integer 9007199254740993, which is too large to be held exactly.",
+            "q, entry 2 is the integer 9007199254740993, which is too large to be stored exactly.",
             id="an integer that would be rounded",
         ),
     ],
@@ -324,7 +323,7 @@ def test_all_faults_are_told_at_once() -> None:
 
 
 def test_no_more_than_fifty_faults_are_told() -> None:
-    assert len(refusal([None] * 1000, make_column_shape(1000))) == AnswerRefused.MOST
+    assert len(refusal([None] * 1000, make_column_shape(1000))) == MAX_PLACES
 
 
 @pytest.mark.parametrize(

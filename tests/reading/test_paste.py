@@ -16,9 +16,9 @@ from grader.domain.shapes import make_column_shape as column
 from grader.domain.shapes import make_matrix_shape as matrix
 from grader.domain.shapes import make_row_shape as row
 from grader.errors import AnswerRefused, FieldError
+from grader.reading.cells import PasteFormat
 from grader.reading.numbers import Array
 from grader.reading.paste import MAX_TEXT_LENGTH, PastedArray, is_pasted_array, read_pasted
-from grader.reading.split_cells import PasteFormat
 
 SHAPES = st.sampled_from(
     [
@@ -366,15 +366,15 @@ def test_a_refusal_has_a_code_and_a_place(
         ),
         pytest.param(
             "[1 ... 9]", column(9),
-            'q has "..." in place of numbers that were left out. '
-            "Call np.set_printoptions(threshold=np.inf, precision=17) and print it again.",
+            'q contains "...", so numbers were left out when it was printed. '
+            "In NumPy, call np.set_printoptions(threshold=np.inf, precision=17) "
+            "and print it again.",
             id="a shortened array",
         ),
         pytest.param(
             "0,5; 0,25", column(2),
-            'q has the comma of "0,5", which can be read in two ways: as the one number 0.5 or as '
-            "the two numbers 0 and 5. Write decimal points, or a space after each comma that "
-            "separates two numbers.",
+            'q contains "0,5", which may mean the number 0.5 or the two numbers 0 and 5. '
+            "Write decimal points, or put a space after each comma that separates two numbers.",
             id="a decimal comma",
         ),
         pytest.param(

@@ -18,7 +18,7 @@ from grader.errors import FormulaError
 from grader.formula.errors import make_error
 from grader.formula.eval.arrays import Array, LazyMatrix, add_axes, multiply, take_row
 from grader.formula.eval.functions import inverse
-from grader.formula.text.render import to_short_text
+from grader.formula.render import to_short_text
 from grader.formula.typed import tree as t
 
 _COMPARISONS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
@@ -68,7 +68,7 @@ def _make_not_finite_error(node: t.Node, environment: Environment) -> FormulaErr
     return make_error(
         "This formula does not give finite numbers: it divides by zero, overflows, "
         "or takes a logarithm or root that does not exist.",
-        node.span,
+        node.start,
         hint="" if culprit is None or culprit is node else f"Look at {to_short_text(culprit)}.",
         code="formula.not_finite",
     )

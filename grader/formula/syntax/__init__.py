@@ -1,1 +1,1 @@
-"""Text to parse tree: notation, names, tokens, and what is said beside a formula."""
+"""Text → tokens: notation, names, sums, and the constants defined beside a formula."""

@@ -1,8 +1,8 @@
-r"""A formula and what is said beside it: `q = C (mu_a + mu_b) where C = 50`.
+r"""A formula and the constants beside it: `q = C (mu_a + mu_b) where C = 50`.
 
-A text is cut into clauses at top-level commas, at line ends before a definition and at words such
-as `where`. One clause is the formula, with or without the name of what is asked for; all others
-give values to the writer's own constants.
+A text is split into clauses at top-level commas, at line ends before a definition and at words such
+as `where`. One clause is the formula, with or without the name of the quantity; all others define
+the writer's own constants.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from grader.errors import FormulaError
 from grader.formula.syntax.notation import COMMAND_NAMES, GREEK, SUBSCRIPT_LETTERS
 
 MAX_DEFINITIONS = 20
+DECIMAL_HINT = "Write decimals with a point and thousands without a separator: 0.5, 10000."
 
-# Spaces are taken possessively (`*+`): a pattern that gave them back and tried again would take
-# minutes for a text of two thousand spaces.
+# Spaces are matched possessively (`*+`): with backtracking, a text of two thousand spaces would
+# take minutes.
 _NAME = (
     r"(?P<name>(?:[A-Za-z][A-Za-z0-9]*+|\\[A-Za-z]++|[" + "".join(GREEK) + r"])"
     r"(?:\s*+_\s*+(?:[A-Za-z0-9_]++|\{[A-Za-z0-9_ ]*+\})|[" + "".join(SUBSCRIPT_LETTERS) + "]++)?)"
@@ -29,7 +30,7 @@ _SIGN = (
 )
 _DEFINITION = re.compile(rf"\s*+{_NAME}\s*+{_SIGN}")
 _LINE_WITH_DEFINITION = re.compile(rf" *+{_NAME}\s*+{_SIGN}")
-# The left side of the formula itself may bear marks: q^* = …, \hat{q} = …
+# The left side of the formula itself may have accents: q^* = …, \hat{q} = …
 _LEFT_SIDE = re.compile(
     rf"\s*+(?:\\(?:hat|bar|tilde)\s*+\{{?\s*+)?{_NAME}\s*+\}}?\s*+"
     rf"(?:\^\s*+\{{?\s*+(?:\*|\\ast|\\star)\s*+\}}?|')?\s*+{_SIGN}"
@@ -56,19 +57,18 @@ _DECIMAL_COMMA = re.compile(r"[0-9][,;] ?[0-9]")
 class Definition:
     """One of the writer's own constants.
 
-    ``value`` is the text of its value behind as many spaces as stand before it, empty where the
-    constant is only called large; ``start`` and ``end`` are where its name and sign are written.
+    ``value`` is the text of its value, padded with spaces to its position in the whole text; it is
+    empty where the constant is only declared as large. ``start`` is the position of the name.
     """
 
     name: str
     value: str
     start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """A formula, behind as many spaces as stand before it, and the constants beside it."""
+    """A formula, padded with spaces to its position in the text, and the constants beside it."""
 
     body: str
     definitions: tuple[Definition, ...]
@@ -82,13 +82,13 @@ class _Clause:
 
 
 def split_clauses(text: str, *, named: str) -> Clauses:
-    """Split a text that was cleaned into the formula and its definitions.
+    """Split a normalized text into the formula and its definitions.
 
     Parameters
     ----------
     named
-        The name of what is asked for, empty where it has none. `q =` before the formula is
-        dropped, as are `q_1 =` for `q1` and `c_2 ≈` for `c_2_plus_d`.
+        The name of the quantity, or empty. `q =` before the formula is dropped, as are `q_1 =`
+        for `q1` and `c_2 ≈` for `c_2_plus_d`.
     """
     text = _remove_final_point(text)
     bracketed = _BRACKETED.search(text)
@@ -109,7 +109,7 @@ def split_clauses(text: str, *, named: str) -> Clauses:
         raise _make_missing_formula_error(definitions, named)
     if len(definitions) > MAX_DEFINITIONS:
         raise FormulaError(
-            f"A formula may have {MAX_DEFINITIONS} constants of its own.",
+            f"A formula may define at most {MAX_DEFINITIONS} constants.",
             column=definitions[MAX_DEFINITIONS].start + 1,
             code="formula.limit",
         )
@@ -132,7 +132,7 @@ def _read_clause(text: str, clause: _Clause, named: str) -> Definition | str:
 
 
 def _is_comparison(match: re.Match[str], clause: _Clause) -> bool:
-    """Whether `>` compares; behind a formula it rather says something of a constant."""
+    """Whether `>` is a comparison; after a formula it is rather a statement about a constant."""
     return match["sign"] == ">" and (clause.start == 0 or match.end() == clause.end)
 
 
@@ -146,14 +146,14 @@ def _padded(text: str, start: int, end: int) -> str:
 
 
 def _split(text: str) -> Iterator[_Clause]:
-    """The clauses of a text that hold anything; one that a word begins may not be empty."""
+    """The clauses that are not empty; refuses a word such as `where` at the end of the text."""
     start, word = 0, ""
     for match in (*_find_separators(text), None):
         end = match.start() if match else len(text)
         if text[start:end].strip():
             yield _Clause(start, end, word)
         elif word and match is None:
-            raise _make_missing_constants_error(word, start - len(word), start)
+            raise _make_missing_constants_error(word, start - len(word))
         if match:
             start, word = match.end(), match["word"] or ""
 
@@ -171,7 +171,7 @@ def _find_separators(text: str) -> Iterator[re.Match[str]]:
             case "line" if not opened and _LINE_WITH_DEFINITION.match(text, match.end()):
                 yield match
             case "word" if "{" not in opened:
-                # Also behind a bracket that was forgotten, which is told by its own place.
+                # This also holds after an unclosed bracket, which has an error of its own.
                 opened.clear()
                 yield match
 
@@ -188,9 +188,9 @@ def _normalize_name(name: str) -> str:
 
 
 def _is_named(name: str, named: str, *, is_first: bool) -> bool:
-    """Whether a name on the left is that of what is asked for, perhaps shortened.
+    """Whether a name on the left is that of the quantity, perhaps shortened.
 
-    The first clause may also add a subscript of its own.
+    In the first clause it may also have an additional subscript.
     """
     if name.replace("_", "") == named.replace("_", ""):
         return True
@@ -203,10 +203,9 @@ def _is_named(name: str, named: str, *, is_first: bool) -> bool:
 def _end_of_left_side(left: re.Match[str]) -> int:
     if left["sign"] not in _VALUE_SIGNS:
         raise FormulaError(
-            f"{left['sign']} does not say what {left['name']} is.",
+            f"{left['sign']} does not define {left['name']} exactly.",
             column=left.start("sign") + 1,
-            length=len(left["sign"]),
-            hint=f"Write {left['name']} = …, with its length.",
+            hint=f"Write {left['name']} = …; its length matters too.",
             code="formula.syntax",
         )
     return left.end()
@@ -216,59 +215,55 @@ def _define(text: str, match: re.Match[str], end: int) -> Definition:
     name, start = _normalize_name(match["name"]), match.start("name")
     value = _padded(text, match.end(), end)
     if match["sign"] in _VALUE_SIGNS:
-        return Definition(name, value, start, match.end())
+        return Definition(name, value, start)
     is_large = match["sign"] in _LARGE_SIGNS and _SMALL.fullmatch(value.strip())
     is_limit = match["sign"] in _LIMIT_SIGNS and _INFINITY.fullmatch(value)
     if is_large or is_limit:
-        return Definition(name, "", start, match.end())
+        return Definition(name, "", start)
     raise FormulaError(
         f"This does not say how large {name} is.",
         column=start + 1,
-        length=end - start,
-        hint=f"Give a value, {name} = 50, or call it large: {name} >> 0.",
+        hint=f"Give it a value, {name} = 50, or declare it as large: {name} >> 0.",
         code="formula.where",
     )
 
 
-def _make_missing_constants_error(word: str, start: int, end: int, hint: str = "") -> FormulaError:
+def _make_missing_constants_error(word: str, start: int, hint: str = "") -> FormulaError:
     return FormulaError(
-        f"After '{word}' stand your own constants.",
+        f"After '{word}', define your own constants.",
         column=start + 1,
-        length=end - start,
         hint=hint or "Write: where C = 50, t = 1e6.",
         code="formula.where",
     )
 
 
 def _make_second_formula_error(text: str, clause: _Clause) -> FormulaError:
-    said = text[clause.start : clause.end]
+    written = text[clause.start : clause.end]
     hint = ""
-    if _WORDS_FOR_LARGE.search(said):
-        hint = "Call it large with a sign, C >> 0, or give a value, C = 50."
+    if _WORDS_FOR_LARGE.search(written):
+        hint = "Declare a constant as large with C >> 0, or give it a value: C = 50."
     elif _DECIMAL_COMMA.match(text, clause.start - 2):
-        hint = "Decimals have a point, thousands have no sign: 0.5, 10000."
+        hint = DECIMAL_HINT
     if clause.word not in ("", "and"):
-        return _make_missing_constants_error(
-            clause.word, clause.end - len(said.lstrip()), clause.end, hint
-        )
+        start = clause.end - len(written.lstrip())
+        return _make_missing_constants_error(clause.word, start, hint)
     sign = clause.word or text[clause.start - 1]
     return FormulaError(
-        "Here begins a second formula." if sign == "\n" else f"{sign!r} cannot stand here.",
+        "A second formula begins here." if sign == "\n" else f"{sign!r} is not expected here.",
         column=clause.start - len(sign) + 1,
-        hint=hint or "Send one expression.",
+        hint=hint or "Send only one expression.",
         code="formula.syntax",
     )
 
 
 def _make_missing_formula_error(definitions: list[Definition], named: str) -> FormulaError:
     if not definitions:
-        return FormulaError("There is no formula here.", code="formula.empty")
+        return FormulaError("The formula is missing.", code="formula.empty")
     first = definitions[0]
     return FormulaError(
-        f"This gives a value to {first.name}"
-        + (f", but {named} is asked for." if named else ", but there is no formula."),
+        f"This defines {first.name}, but "
+        + (f"{named} is asked for." if named else "the formula is missing."),
         column=first.start + 1,
-        length=first.end - first.start,
-        hint="Send the right side alone.",
+        hint="Send only the right-hand side.",
         code="formula.syntax",
     )

@@ -1,6 +1,6 @@
 """Text → tokens, for plain text, Unicode and LaTeX alike.
 
-The lexer knows the scope, because only that tells `C(mu_a)`, a product, from `exp(mu_a)`, a call.
+The lexer needs the scope to distinguish `C(mu_a)`, a product, from `exp(mu_a)`, a call.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from grader.formula.syntax.notation import (
     SUPERSCRIPT_DIGITS,
     SUPERSCRIPT_MINUS,
 )
-from grader.formula.syntax.sum_header import SUM_SIGN as SUM_SIGN
-from grader.formula.syntax.sum_header import read_header
+from grader.formula.syntax.sum_header import SUM_SIGN, read_header
 from grader.formula.typed.scope import FormulaScope
+
+MAX_TOKENS = 500
+MAX_NESTING = 40
 
 _CLOSING = {"RPAR": "LPAR", "RBRACE": "LBRACE", "RBRACK": "LBRACK", "RANGLE": "LANGLE",
             "BAR_CLOSE": "BAR_OPEN"}  # fmt: skip
@@ -35,20 +37,19 @@ _SINGLE = frozenset({"NUMBER", "NAME", "MEMBER"})
 
 
 class _BracketTracker:
-    """The open brackets, innermost last, and how many arguments a fraction still waits for."""
+    """The open brackets, innermost last, and the number of arguments a fraction still needs."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self) -> None:
         self._open: list[Token] = []
         self._awaited: dict[int, int] = {}
 
-    def see(self, token: Token) -> None:
-        """Take note of the next token; refuses one that closes what is not open."""
+    def add(self, token: Token) -> None:
+        """Record the next token; refuses a closing bracket that does not match."""
         if token.type in _OPENING:
             self._open.append(token)
-            if len(self._open) > self.most:
+            if len(self._open) > MAX_NESTING:
                 raise _make_bracket_error(
-                    "The brackets are nested too deeply.", token, "formula.limit"
+                    f"Brackets may be nested at most {MAX_NESTING} deep.", token, "formula.limit"
                 )
         elif token.type in _CLOSING:
             self._close(token)
@@ -61,24 +62,24 @@ class _BracketTracker:
     def _close(self, token: Token) -> None:
         if not self._open:
             raise _make_bracket_error(
-                f"This {_format_bracket(token)} closes nothing.", token, "formula.brackets"
+                f"This {_format_bracket(token)} has no opening bracket.", token, "formula.brackets"
             )
         opening = self._open[-1]
         if opening.type != _CLOSING[token.type]:
             raise _make_bracket_error(
-                f"This {_format_bracket(token)} does not close the {_format_bracket(opening)} "
-                f"of column {(opening.start_pos or 0) + 1}.",
+                f"This {_format_bracket(token)} does not match the {_format_bracket(opening)} "
+                f"in column {(opening.start_pos or 0) + 1}.",
                 token,
                 "formula.brackets",
             )
         self._open.pop()
 
     def open_bar(self) -> str | None:
-        """The kind of the innermost bracket where it is a bar, None where it is none."""
+        """The kind of the innermost bracket if it is a bar, else None."""
         return self._open[-1].value if self._open and self._open[-1].type == "BAR_OPEN" else None
 
     def awaits_argument(self) -> bool:
-        """Whether what comes next is an argument of a fraction."""
+        """Whether the next token is an argument of a fraction."""
         return self._awaited.get(len(self._open), 0) > 0
 
     def check_all_closed(self) -> None:
@@ -95,12 +96,8 @@ def _format_bracket(token: Token) -> str:
 
 
 def _make_bracket_error(message: str, token: Token, code: str) -> FormulaError:
-    start, end = token.start_pos or 0, token.end_pos or 0
-    return FormulaError(message, column=start + 1, length=end - start, code=code)
+    return FormulaError(message, column=(token.start_pos or 0) + 1, code=code)
 
-
-MAX_TOKENS = 500
-MAX_NESTING = 40
 
 _NUMBER = re.compile(
     r"(?:[0-9]{1,3}(?:_+[0-9]{3})+(?![0-9_])|[0-9]+)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?"
@@ -112,7 +109,7 @@ _COMPARE = re.compile(r"<=|>=")
 _AND = re.compile(r"and(?![A-Za-z0-9_])")
 _SUPERSCRIPT = re.compile(rf"({SUPERSCRIPT_MINUS}?)([{''.join(SUPERSCRIPT_DIGITS)}]+)")
 _BAR = re.compile(r"\|\||\\\||[|‖∥]")
-# A norm may say which one it is: the Euclidean, or for matrices the Frobenius norm.
+# A subscript may name the norm: the Euclidean norm, or the Frobenius norm of a matrix.
 _NORM = re.compile(r"\s*_\s*(?:\{\s*(\w+)\s*\}|(\w))|([₀-₉])")
 _ROOT = re.compile(r"\s*\[")
 
@@ -123,12 +120,12 @@ _OPERAND_ENDS = frozenset(
 
 
 def read_tokens(text: str, scope: FormulaScope) -> list[Token]:
-    """The tokens of a text that was cleaned, each with its place.
+    """The tokens of a normalized text, each with its position.
 
     Raises
     ------
     FormulaError
-        At a name that is not known, a sign without meaning, a bracket without its other half.
+        At an unknown name, a sign without meaning or a bracket without its counterpart.
     """
     return _Lexer(text, scope).tokens()
 
@@ -142,14 +139,17 @@ class _Lexer:
         self.position = 0
         self.found: list[Token] = []
         self.names = NameReader(text, scope)
-        self.brackets = _BracketTracker(MAX_NESTING)
+        self.brackets = _BracketTracker()
 
     def tokens(self) -> list[Token]:
         """All tokens of the text."""
         while self._skip_space():
             self._next()
             if len(self.found) > MAX_TOKENS:
-                raise self._error("This formula is too long.", code="formula.limit")
+                raise self._error(
+                    f"A formula may have at most {MAX_TOKENS} numbers, names and signs.",
+                    code="formula.limit",
+                )
         self.brackets.check_all_closed()
         return self.found
 
@@ -200,20 +200,19 @@ class _Lexer:
 
     def _add(self, kind: str, value: object, end: int) -> None:
         if kind == "NUMBER" and self.found and self.found[-1].type == "NUMBER":
-            self._refuse_second_number(end)
+            self._refuse_second_number()
         token = Token(kind, value, start_pos=self.position, end_pos=end)
-        self.brackets.see(token)
+        self.brackets.add(token)
         self.found.append(token)
         self.position = end
 
-    def _refuse_second_number(self, end: int) -> None:
+    def _refuse_second_number(self) -> None:
         # In LaTeX, \frac12 is one half.
         if self.brackets.awaits_argument():
             return
         raise self._error(
-            "Two numbers stand side by side.",
-            end - self.position,
-            hint="A product is written 2 * 3; one number is written without spaces.",
+            "Two numbers stand next to each other.",
+            hint="Write a product as 2 * 3, and a single number without spaces.",
             code="formula.syntax",
         )
 
@@ -223,7 +222,7 @@ class _Lexer:
         self._add("NUMBER", match[0].replace(DIGIT_GAP, ""), match.end())
 
     def _take_superscript(self, match: re.Match[str]) -> None:
-        """Read a superscript such as ⁻¹ as a power: tokens that share their place."""
+        """Read a superscript such as ⁻¹ as a power: tokens that share their position."""
         start = self.position
         digits = "".join(SUPERSCRIPT_DIGITS[each] for each in match[2])
         signs = [("CARET", "^"), *([("MINUS", "-")] if match[1] else []), ("NUMBER", digits)]
@@ -238,12 +237,11 @@ class _Lexer:
         if role == "open" or (role == "either" and not (is_open and has_operand)):
             return self._add("BAR_OPEN", kind, end)
         if is_open == "bars" and self.text.startswith("||", self.position):
-            # The first of the two closes what one bar has opened.
+            # The first of the two closes the single bar that is open.
             kind, end = "bars", self.position + 1
         if is_open is not None and is_open != kind:
             raise self._error(
-                "It cannot be told what this bar closes.",
-                end - self.position,
+                "It is unclear what this bar closes.",
                 hint="Write abs(x) for a number and norm(x) for a vector.",
                 code="formula.brackets",
             )
@@ -260,12 +258,14 @@ class _Lexer:
     def _take_name(self, found: NameMatch) -> None:
         if found.kind != "FUNCTION":
             return self._add(found.kind, found.value, found.end)
-        # The argument of a root ends with its brace, that of `\log{t}^2` does not.
+        # The argument of a root ends at its brace, but that of `\log{t}^2` does not.
         brackets = "({" if found.value == "sqrt" else "("
         is_call = self.text[found.end :].lstrip().startswith(tuple(brackets))
         if found.value == "sqrt" and _ROOT.match(self.text, found.end):
             raise self._error(
-                "Only square roots have a sign.", hint="Write x^(1/3).", code="formula.syntax"
+                "A root sign can only be a square root.",
+                hint="Write other roots as powers: x^(1/3).",
+                code="formula.syntax",
             )
         if found.value == "sum" and not is_call:
             raise self._bare_sum()
@@ -278,7 +278,7 @@ class _Lexer:
             return self._add(kind, sign, start + 2)
         match = _COMMAND.match(self.text, start)
         if match is None:
-            raise self._error("This backslash begins nothing known.", code="formula.character")
+            raise self._error("This backslash does not begin a command.", code="formula.character")
         name = match[1]
         if name == "sum":
             raise self._bare_sum()
@@ -293,12 +293,12 @@ class _Lexer:
         else:
             raise self._unknown_command(match)
 
-    def _error(self, message: str, length: int = 1, *, code: str, hint: str = "") -> FormulaError:
-        return FormulaError(message, column=self.position + 1, length=length, code=code, hint=hint)
+    def _error(self, message: str, *, code: str, hint: str = "") -> FormulaError:
+        return FormulaError(message, column=self.position + 1, code=code, hint=hint)
 
     def _bare_sum(self) -> FormulaError:
         return self._error(
-            "This sum does not say over what.",
+            "This sum has no index.",
             hint=r"Write \sum_{i=1}^n, or sum(x) for the sum of the entries of x.",
             code="formula.sum",
         )
@@ -306,14 +306,13 @@ class _Lexer:
     def _unknown_command(self, match: re.Match[str]) -> FormulaError:
         hint = ""
         if match[1] in ("begin", "end"):
-            hint = "A matrix is sent as numbers, or as a list of its rows: [u_a, u_b]."
+            hint = "Send a matrix as numbers, or as a list of its rows: [u_a, u_b]."
         elif match[1] in ("hat", "bar", "tilde", "dot"):
-            hint = "Use the names that are given, without marks."
+            hint = "Use the given names, without accents."
         elif self.found and self.found[-1].type == "CARET":
-            hint = "The transpose is written ^T."
+            hint = "Write the transpose as ^T."
         return self._error(
             f"The command {match[0][:30]} is not known here.",
-            len(match[0]),
             hint=hint,
             code="formula.command",
         )
@@ -321,8 +320,8 @@ class _Lexer:
     def _meaningless(self, character: str) -> FormulaError:
         shown = repr(character) if character.isascii() else f"{character} (U+{ord(character):04X})"
         hints = {
-            "=": "Send one expression; constants of your own stand behind 'where'.",
-            ";": "Send one expression.",
+            "=": "Send only one expression; define your own constants after 'where'.",
+            ";": "Send only one expression.",
             "∑": r"Write \sum_{i=1}^n.",
         }
         hint = "Write digits as 0 to 9." if character.isdecimal() else hints.get(character, "")

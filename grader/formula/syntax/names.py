@@ -1,6 +1,7 @@
-"""Letters → names: which known name begins at a place, and which subscript it has.
+"""Letters → names: which known name begins at a position, and which subscript it has.
 
-Only the scope tells `SS^T`, a product, from `beta`, a name, and `k_ak_b` from a longer subscript.
+Only the scope distinguishes `SS^T`, a product, from `beta`, a name, and `k_ak_b` from a longer
+subscript.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class SubscriptedName:
 
 @dataclass(frozen=True, slots=True)
 class NameMatch:
-    """A name that was read: what kind of token it is, its value and where it ends."""
+    """A name that was read: its kind of token, its value and its end."""
 
     kind: str
     value: str | SubscriptedName
@@ -55,7 +56,7 @@ class NameMatch:
 
 @dataclass(frozen=True, slots=True)
 class _Subscript:
-    """A subscript as written; one in braces must be taken as a whole."""
+    """A subscript as written; one in braces cannot be split."""
 
     label: str
     start: int
@@ -64,7 +65,7 @@ class _Subscript:
 
 
 class NameReader:
-    """Reads the names of one text; `bound` grows by the indices of the sums met so far."""
+    """Reads the names of one text; `bound` are the indices of the sums so far."""
 
     def __init__(self, text: str, scope: FormulaScope) -> None:
         self.text = text
@@ -74,7 +75,7 @@ class NameReader:
     def read_letters(self, start: int) -> NameMatch:
         """Read letters: a known name, a name with a subscript, or known names side by side."""
         match = _RUN.match(self.text, start)
-        assert match is not None, "the caller saw a letter"
+        assert match is not None, "the caller found a letter"
         run = match[0].rstrip("_\\")
         name = run.replace("\\_", "_")
         if self.scope.knows(name):
@@ -86,27 +87,26 @@ class NameReader:
         first = self._first_name(head[0], start)
         if first is None:
             if name in self.bound:
-                raise _make_index_error(name, start=start)
-            raise self._unknown(name, start, start + len(run))
+                raise make_index_error(name, start=start)
+            raise self._unknown(name, start)
         return self.read_named(first, start, start + len(first))
 
     def read_named(self, name: str, start: int, end: int) -> NameMatch:
-        """Read what follows a name: perhaps a subscript, which makes it a member or a longer name.
+        """Read a name and its subscript, if any, which makes it a member or a longer name.
 
         Parameters
         ----------
         start, end
-            Where the name itself is written, in letters, as a sign or as a command.
+            The position of the name itself, written in letters, as a sign or as a command.
         """
         subscript = self._subscript(end)
         if subscript is None:
             return self._without_subscript(name, start, end)
         if name in self.scope.functions:
             raise FormulaError(
-                f"{name} takes no subscript.",
+                f"{name} cannot have a subscript.",
                 column=subscript.start + 1,
-                length=subscript.end - subscript.start,
-                hint="log is the natural logarithm; to base 2 write log(x) / log(2)."
+                hint="log is the natural logarithm; for base 2 write log(x) / log(2)."
                 if name in ("log", "ln")
                 else "",
                 code="formula.syntax",
@@ -118,20 +118,18 @@ class NameReader:
             if (fitting := self._fitting(name, label)) is not None:
                 return NameMatch("MEMBER", SubscriptedName(name, fitting), cut)
         if name in self.scope.families:
-            raise _make_unknown_subscript_error(
-                name, subscript.label, start=start, end=subscript.end, scope=self.scope
-            )
-        raise self._unknown(f"{name}_{subscript.label}", start, subscript.end)
+            raise self._unknown_subscript(name, subscript.label, start)
+        raise self._unknown(f"{name}_{subscript.label}", start)
 
     def _without_subscript(self, name: str, start: int, end: int) -> NameMatch:
         if name in self.scope.functions:
             return NameMatch("FUNCTION", name, end)
         if self._is_name(name, end) or name in self.scope.indices:
             return NameMatch("NAME", name, end)
-        raise self._unknown(name, start, end)
+        raise self._unknown(name, start)
 
     def _is_name(self, name: str, end: int) -> bool:
-        """Whether a name may stand by itself, or before its subscript."""
+        """Whether a name may be used alone, or before its subscript."""
         if self.scope.is_value(name) or name in self.scope.families or name == IDENTITY:
             return True
         return name in MATH_CONSTANTS and (name != EULER or self._is_raised(end))
@@ -141,7 +139,7 @@ class NameReader:
         return power is not None and not TRANSPOSE_SUPERSCRIPT.match(self.text, power.start(1))
 
     def _first_name(self, head: str, start: int) -> str | None:
-        """The longest name that letters begin with, such that the rest consists of names, too."""
+        """The longest name at the beginning of letters whose rest consists of names too."""
         size = len(head)
         if size > _LONGEST_HEAD:
             return None
@@ -167,7 +165,7 @@ class NameReader:
         )
 
     def _subscript(self, end: int) -> _Subscript | None:
-        """The subscript behind a name, None where there is none."""
+        """The subscript after a name; None where there is none."""
         stop = end
         while self.text[stop : stop + 1] in SUBSCRIPT_LETTERS:
             stop += 1
@@ -185,12 +183,12 @@ class NameReader:
         match = _LABEL.match(self.text, sign.end())
         if match is None:
             raise FormulaError(
-                "A subscript must follow this '_'.", column=start + 1, code="formula.syntax"
+                "A subscript is missing after this '_'.", column=start + 1, code="formula.syntax"
             )
         return _Subscript(match[0], start, match.end(), is_whole=False)
 
     def _fitting(self, name: str, label: str) -> str | None:
-        """The subscript in the form that the family, or the identity, knows it by."""
+        """The subscript as the family or the identity knows it; None where it does not."""
         is_number = label.isascii() and label.isdigit()
         family = self.scope.families.get(name)
         if family is not None:
@@ -202,14 +200,32 @@ class NameReader:
             return self._fitting(name, square[1])
         return label if is_number or label in self.scope.constants else None
 
-    def _unknown(self, name: str, start: int, end: int) -> FormulaError:
-        return _make_unknown_name_error(
-            name, text=self.text, start=start, length=end - start, scope=self.scope
+    def _unknown(self, name: str, start: int) -> FormulaError:
+        known = sorted({*self.scope.names(), *self.scope.members(), IDENTITY})
+        return FormulaError(
+            f"{name[:40]} is not known here. Known: {', '.join(known[:_MAX_NAMES_LISTED])}.",
+            column=start + 1,
+            code="formula.unknown",
+            hint=_describe_likely_name(
+                name[:40], self.text[:start].rstrip(), [*known, *self.scope.functions]
+            ),
+        )
+
+    def _unknown_subscript(self, name: str, label: str, start: int) -> FormulaError:
+        family = self.scope.families[name]
+        known = [f"{name}_{each}" for each in family.labels]
+        if family.numbered:
+            known.append(f"{name}_1 … {name}_{family.count}")
+        return FormulaError(
+            f"{name}_{label[:20]} is not known here.",
+            column=start + 1,
+            code="formula.unknown",
+            hint=f"Known: {', '.join(known)}." if known else "",
         )
 
 
 def _list_prefixes(subscript: _Subscript) -> Iterator[str]:
-    """The subscript, then its beginnings where letters follow: in `k_ak_b` it is the `a`."""
+    """The subscript, then its shorter beginnings before a letter: the `a` in `k_ak_b`."""
     label = subscript.label
     yield label
     if not subscript.is_whole and len(label) <= _LONGEST_HEAD:
@@ -222,62 +238,24 @@ _MAX_NAMES_LISTED = 24
 _CONSTANT_NAME = re.compile(r"(?:[A-Za-z]|[A-Z]\w?|" + "|".join(GREEK.values()) + r")(?:_?\w)?")
 
 
-def _make_unknown_name_error(
-    name: str, *, text: str, start: int, length: int, scope: FormulaScope
-) -> FormulaError:
-    """The error for a name that stands for nothing here."""
-    known = sorted({*scope.names(), *scope.members(), IDENTITY})
-    return FormulaError(
-        f"{name[:40]} is not known here. Known: {', '.join(known[:_MAX_NAMES_LISTED])}.",
-        column=start + 1,
-        length=length,
-        code="formula.unknown",
-        hint=_describe_likely_name(name[:40], text[:start].rstrip(), known, scope),
-    )
-
-
-def _describe_likely_name(name: str, before: str, known: list[str], scope: FormulaScope) -> str:
+def _describe_likely_name(name: str, before: str, known: list[str]) -> str:
     if before.endswith("^"):
-        return "The transpose is written ^T."
+        return "Write the transpose as ^T."
     if name == "e":
-        return "Euler's number is written exp(1), and its powers e^x."
+        return "Write Euler's number as exp(1), and its powers as e^x."
     hints = []
-    close = _find_closest(name, [*known, *scope.functions])
-    if close:
-        hints.append(f"Did you mean {close}?")
+    same = [each for each in known if each.casefold() == name.casefold()]
+    if close := same or difflib.get_close_matches(name, known, n=1, cutoff=0.7):
+        hints.append(f"Did you mean {close[0]}?")
     if _CONSTANT_NAME.fullmatch(name):
-        hints.append(f"If it is a constant of yours, say its value: … where {name} = 50.")
+        hints.append(f"If it is your own constant, give its value: … where {name} = 50.")
     return " ".join(hints)
 
 
-def _find_closest(name: str, known: list[str]) -> str | None:
-    same = [each for each in known if each.casefold() == name.casefold()]
-    return next(iter(same or difflib.get_close_matches(name, known, n=1, cutoff=0.7)), None)
-
-
-def _make_unknown_subscript_error(
-    name: str, label: str, *, start: int, end: int, scope: FormulaScope
-) -> FormulaError:
-    """The error for a subscript that a family does not have."""
-    family = scope.families[name]
-    known = [f"{name}_{each}" for each in family.labels]
-    if family.numbered:
-        known.append(f"{name}_1 … {name}_{family.count}")
+def make_index_error(name: str, *, start: int) -> FormulaError:
+    """The error of an index in the place of a value."""
     return FormulaError(
-        f"{name}_{label[:20]} is not known here.",
+        f"{name} is an index and can only be used as a subscript.",
         column=start + 1,
-        length=end - start,
-        code="formula.unknown",
-        hint=f"Known: {', '.join(known)}." if known else "",
-    )
-
-
-def _make_index_error(name: str, *, start: int) -> FormulaError:
-    """The error for an index that stands where a value should."""
-    return FormulaError(
-        f"{name} is an index.",
-        column=start + 1,
-        length=len(name),
         code="formula.subscript",
-        hint="It stands in subscripts only.",
     )

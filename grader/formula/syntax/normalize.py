@@ -1,7 +1,7 @@
-r"""Text → text of the same length, without what only concerns looks.
+r"""Text → text of the same length, without formatting.
 
-`\left(`, `\mathbf{u}`, `$` and the like become spaces, so that a column in what remains is the
-column in what was written. One pass each, so that it takes time in proportion to the length.
+`\left(`, `\mathbf{u}`, `$` and the like become spaces, so that a column in the result is the
+column in the original. Each step is one pass, so that it takes time in proportion to the length.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import unicodedata
 
 from grader.errors import FormulaError
 
-# Commands and signs that only change how a formula looks, and what they take.
+# Commands and signs that only format a formula, with their arguments.
 _FORMATTING = re.compile(
     r"\\(?:left|right)\."
     r"|\\(?:left|right|middle|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits"
@@ -22,7 +22,7 @@ _FORMATTING = re.compile(
     r"|\\[,;:!> ()\[\]]|\$|~"
     r"|&(?=\s*:?=|\s*\\approx)|(?<==)&"
 )
-# Commands that change how their argument looks; the argument stays.
+# Commands that only format their argument; the argument stays.
 _WRAPPER = re.compile(
     r"\\(mathbf|mathrm|mathit|mathsf|mathtt|mathcal|mathbb|mathds|boldsymbol|bm|vec|text|textrm"
     r"|textit|textbf|textsf|operatorname\*?|mathop|ensuremath|boxed|substack)(?![A-Za-z])\s*(\{?)"
@@ -31,7 +31,7 @@ _BOLD = ("mathbf", "mathbb", "mathds", "boldsymbol", "bm", "vec")
 _BOLD_NUMBER = re.compile(r"\s*([01])(?![\d.])")
 _LINE_BREAK = re.compile(r"\\\\(?:\[\s*-?[\d.]+\s*(?:pt|em|ex|mm|cm|in)\s*\])?")
 _IN_LINES = re.compile(r"\\begin\s*\{(?:aligned|align|gather|split|multline|eqnarray)")
-# A name alone in braces with a subscript behind it, as in `{\bf u}_b`.
+# A name alone in braces with a subscript after it, as in `{\bf u}_b`.
 _BRACED_NAME = re.compile(r"(?<![_^}A-Za-z])(\{)(\s*\\?[A-Za-z]+\s*)(\})(?=\s*_)")
 _ELL = re.compile(r"\\ell(?![A-Za-z])")
 # Digits in groups of three: 10{,}000 and 10\,000 are one number.
@@ -43,15 +43,15 @@ DIGIT_GAP = "_"
 
 
 def normalize_text(text: str) -> str:
-    """Replace what only concerns looks by spaces, character for character.
+    """Replace formatting by spaces, character for character.
 
     Line breaks, also those of LaTeX, become newlines.
 
     Raises
     ------
     FormulaError
-        At an invisible or direction-changing character, which would let a formula show one thing
-        to a person and another to the grader, and at a brace that is never closed.
+        At an invisible or direction-changing character, with which a formula could look different
+        to a person than to the grader, and at a brace that is never closed.
     """
     plain = text if text.isascii() else "".join(map(_to_plain_character, text))
     if not plain.isprintable():
@@ -81,7 +81,7 @@ def _gap(match: re.Match[str]) -> str:
 
 
 def _to_plain_character(character: str) -> str:
-    """What a wide form or a mathematical letter stands for; a bold 1 is no number."""
+    """The plain form of a wide character or mathematical letter; a bold 1 is not a number."""
     if character.isascii():
         return character
     tag = unicodedata.decomposition(character).partition(" ")[0]
@@ -94,9 +94,9 @@ def _refuse_invisible(text: str) -> None:
     for position, character in enumerate(text):
         if unicodedata.category(character).startswith("C") and character not in "\n\t\r":
             raise FormulaError(
-                f"There is an invisible character (U+{ord(character):04X}) in the formula.",
+                f"The formula contains an invisible character (U+{ord(character):04X}).",
                 column=position + 1,
-                hint="Type this place anew.",
+                hint="Delete this part and type it again.",
                 code="formula.character",
             )
 
@@ -124,16 +124,15 @@ def _refuse_bold_number(match: re.Match[str], text: str) -> None:
     if number and match[1] in _BOLD:
         function = "ones" if number[1] == "1" else "zeros"
         raise FormulaError(
-            f"A bold {number[1]} is a vector or a matrix, but its size is not said.",
+            f"A bold {number[1]} is a vector or a matrix, but its size is missing.",
             column=match.start() + 1,
-            length=number.end() - match.start(),
             hint=f"Write {function}(d) for a vector, {function}(d, d) for a matrix.",
             code="formula.command",
         )
 
 
 def _match_all_braces(text: str) -> dict[int, int]:
-    r"""For every brace that opens, the position of the one that closes it; `\{` does not count."""
+    r"""The position of the closing brace for every opening brace; `\{` does not count."""
     closing = {}
     waiting = []
     position = 0
@@ -166,5 +165,4 @@ def match_brace(text: str, opening: int) -> int:
 
 
 def _make_unclosed_error(opening: int) -> FormulaError:
-    """The error for a brace without its other half."""
     return FormulaError("This '{' is never closed.", column=opening + 1, code="formula.brackets")

@@ -1,4 +1,4 @@
-r"""The heads of sums: `\sum_{j=1}^m`, `\sum_{i \neq a,b}`, `sum_{i not in {a, b}}`, `∑_i`."""
+r"""The index and bounds of sums: `\sum_{j=1}^m`, `\sum_{i \neq a,b}`, `sum_{i not in {a, b}}`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from grader.formula.syntax.normalize import match_brace
 
 @dataclass(frozen=True, slots=True)
 class SumHeader:
-    """What stands below and above a sum sign, as written.
+    """The text below and above a sum sign.
 
-    ``first`` and ``last`` are the texts of the bounds, empty where none was written.
+    ``first`` and ``last`` are the texts of the bounds, empty where there are none.
     """
 
     bound: str
@@ -23,7 +23,7 @@ class SumHeader:
     included: tuple[str, ...] | None = None
 
 
-#: A sum sign that has a head; `sum(…)` is a function.
+#: A sum sign with a header; `sum(…)` is a function.
 SUM_SIGN = re.compile(r"(?:\\sum(?![A-Za-z])|∑|sum)\s*(?=[_^])")
 
 _UNEQUAL = (
@@ -39,7 +39,7 @@ _INDEX_AND_CONDITION = re.compile(r"\s*([A-Za-z])(?![A-Za-z])\s*(.*)", re.DOTALL
 _BETWEEN = re.compile(rf"\s*(\w+)\s*(?:{_AT_MOST})\s*([A-Za-z])\s*(?:{_AT_MOST})\s*(\w+)\s*")
 _LABEL = re.compile(r"[A-Za-z]+|[0-9]+")
 _BRACES = re.compile(r"\\?[{}()\[\]]")
-# The whole range in the writing of sets: {1, …, n} or [n].
+# The whole range, written as a set: {1, …, n} or [n].
 _FULL_RANGE = re.compile(
     r"\\?\{\s*+1\s*+,?\s*+(?:\\[lc]?dots|\.{2,3}|…)\s*+,?\s*+(?P<set>\w+)\s*+\\?\}\s*+"
     r"|\[\s*+(?P<to>\w+)\s*+\]\s*+"
@@ -48,19 +48,19 @@ _SCRIPT = re.compile(r"[0-9]+|\S")
 
 
 def read_header(text: str, sign: int, position: int) -> tuple[SumHeader, int]:
-    """Read the head of the sum at `sign` from behind it; gives it and the position behind it."""
+    """Read the header of the sum at `sign` from `position` on; also gives the position after it."""
     scripts = {"_": "", "^": ""}
     while position < len(text) and text[position] in "_^":
         script = text[position]
         written, position = _read_script(text, position + 1)
         if not written or scripts[script]:
-            raise _make_header_error(sign, position)
+            raise _make_header_error(sign)
         scripts[script] = written
         while text[position : position + 1].isspace():
             position += 1
     header = _read(scripts["_"], scripts["^"])
     if header is None:
-        raise _make_header_error(sign, position)
+        raise _make_header_error(sign)
     return header, position
 
 
@@ -124,9 +124,9 @@ def _read_condition(header: SumHeader, rest: str) -> SumHeader | None:
 
 
 def _labels(text: str, bound: str) -> tuple[str, ...]:
-    r"""The indices of a list such as `\{a, b\}`; `i \neq a, i \neq b` says the same as `a, b`.
+    r"""The indices of a list such as `\{a, b\}`; `i \neq a, i \neq b` means the same as `a, b`.
 
-    Empty where anything else stands among them.
+    Empty where the list contains anything else.
     """
     text = re.sub(rf"(?<![A-Za-z\\]){bound}\s*(?:{_UNEQUAL})", ",", _BRACES.sub(" ", text))
     labels = tuple(piece.strip() for piece in _SEPARATOR.split(text) if piece.strip())
@@ -134,11 +134,10 @@ def _labels(text: str, bound: str) -> tuple[str, ...]:
     return labels if is_list else ()
 
 
-def _make_header_error(sign: int, end: int) -> FormulaError:
+def _make_header_error(sign: int) -> FormulaError:
     return FormulaError(
-        "The head of this sum cannot be read.",
+        "The index or the bounds of this sum cannot be read.",
         column=sign + 1,
-        length=end - sign,
         hint=r"Write \sum_{i=1}^n, \sum_{i \neq a,b} or \sum_{i \in \{a,b\}}.",
         code="formula.sum",
     )

@@ -1,1 +1,1 @@
-"""Parse tree to typed tree: every shape is checked exactly."""
+"""Parse tree → typed tree: every shape is checked exactly."""

@@ -1,30 +1,30 @@
-"""Parse tree → typed tree: every operation is checked for exact shapes beforehand.
+"""Parse tree → typed tree: every operation is checked for exact shapes before it is computed.
 
-What the operations demand is said in `combine`, `calls` and `sums`; here is how the rules of the
-grammar come to them. A level of the parse tree takes two levels of Python's stack.
+`operators` knows which shapes each operation and function accepts; here are the rules of the
+grammar and the sums over an index. A level of the parse tree takes two levels of Python's stack.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Set
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lark import Token, Tree
 
-from grader.domain.shapes import CONDITION, NUMBER
+from grader.domain.shapes import CONDITION, NUMBER, Kind
+from grader.errors import FormulaError
 from grader.formula.errors import make_error
-from grader.formula.syntax.names import SubscriptedName
-from grader.formula.text.render import to_short_text
-from grader.formula.typed import calls, operators
+from grader.formula.render import to_short_text
+from grader.formula.syntax.names import SubscriptedName, make_index_error
+from grader.formula.syntax.sum_header import SumHeader
+from grader.formula.typed import operators
 from grader.formula.typed import tree as t
-from grader.formula.typed.scope import IDENTITY, MATH_CONSTANTS, FormulaScope
-from grader.formula.typed.sums import build_series, read_position
+from grader.formula.typed.scope import IDENTITY, MATH_CONSTANTS, Family, FormulaScope
 
 _TRANSPOSE_LETTER = "T"
-# Rules of the grammar that show by themselves where they end.
+# Rules of the grammar whose end is visible in the text.
 _ENCLOSED = frozenset({"group", "stack", "bars", "angle", "call", "fraction"})
 
 
@@ -46,11 +46,11 @@ class _Checker:
         return rule(*parsed.children)
 
     def value(self, parsed: Any) -> t.Node:
-        """The node of a value; a condition is refused."""
+        """The node of a value; refuses a condition."""
         rule: Callable[..., t.Node] = getattr(self, f"_{parsed.data}")
         node = rule(*parsed.children)
         if node.shape == CONDITION:
-            raise make_error("A comparison is no value.", node.span)
+            raise make_error("A comparison cannot be used as a value.", node.start)
         return node
 
     # Leaves
@@ -59,63 +59,58 @@ class _Checker:
         value = float(token)
         if not math.isfinite(value):
             raise make_error(
-                f"{token[:20]} is too large a number.", _span(token), code="formula.limit"
+                f"The number {token[:20]} is too large.", _start(token), code="formula.limit"
             )
-        return t.Number(shape=NUMBER, span=_span(token), value=value, text=str(token))
+        return t.Number(shape=NUMBER, start=_start(token), value=value, text=str(token))
 
     def _name(self, token: Token) -> t.Node:
-        name, span, scope = str(token), _span(token), self.scope
+        name, start, scope = str(token), _start(token), self.scope
         if name in scope.shapes:
-            return t.Name(shape=scope.shapes[name], span=span, name=name)
+            return t.Name(shape=scope.shapes[name], start=start, name=name)
         if name in scope.constants:
             value = float(scope.constants[name])
-            return t.Number(shape=NUMBER, span=span, value=value, text=name)
+            return t.Number(shape=NUMBER, start=start, value=value, text=name)
         if name in scope.families:
             example = next(iter(scope.families[name].labels), "1")
             raise make_error(
                 f"{name} needs a subscript.",
-                span,
+                start,
                 code="formula.subscript",
                 hint=f"Write {name}_{example}.",
             )
         if name == IDENTITY:
-            return calls.build_identity("d", scope, span)
+            return operators.build_identity("d", scope, start)
         if name in MATH_CONSTANTS and name not in scope.indices:
-            return t.Number(shape=NUMBER, span=span, value=MATH_CONSTANTS[name], text=name)
-        raise make_error(
-            f"{name} is an index.",
-            span,
-            code="formula.subscript",
-            hint="It stands in subscripts only.",
-        )
+            return t.Number(shape=NUMBER, start=start, value=MATH_CONSTANTS[name], text=name)
+        raise make_index_error(name, start=start)
 
     def _member(self, token: Token) -> t.Node:
         subscripted: SubscriptedName = token.value
-        name, label, span = subscripted.name, subscripted.label, _span(token)
+        name, label, start = subscripted.name, subscripted.label, _start(token)
         family = self.scope.families.get(name)
         if family is None:
-            return calls.build_identity(label, self.scope, span)
+            return operators.build_identity(label, self.scope, start)
         return t.FamilyMember(
             shape=family.member_shape,
-            span=span,
+            start=start,
             name=name,
             label=label,
             family=family,
-            position=read_position(label, family, self.bound, span),
+            position=_read_position(label, family, self.bound, start),
         )
 
     # Operations
 
     def _group(self, opening: Token, inner: Any, closing: Token) -> t.Node:
-        span = t.join_spans(_span(opening), _span(closing))
-        return replace(self.node(inner), span=span)
+        start = _start(opening)
+        return replace(self.node(inner), start=start)
 
     def _same(self, sign: Token, operand: Any) -> t.Node:
         return self.value(operand)
 
     def _negate(self, sign: Token, operand: Any) -> t.Node:
         node = self.value(operand)
-        return operators.build_negation(node, t.join_spans(_span(sign), node.span))
+        return t.Negate(shape=node.shape, start=_start(sign), operand=node)
 
     def _add(self, left: Any, sign: Token, right: Any) -> t.Node:
         return operators.build_sum(self.value(left), self.value(right), sign=1)
@@ -137,9 +132,9 @@ class _Checker:
         first, second = self.value(left), self.value(right)
         if second.shape == NUMBER and (name := _function_without_brackets(left)):
             raise make_error(
-                f"It cannot be told where {name} ends.",
-                t.join_spans(first.span, second.span),
-                hint=f"Put what belongs to it in brackets: {name}(…) {to_short_text(second)}.",
+                f"It is unclear where the argument of {name} ends.",
+                first.start,
+                hint=f"Put the argument in brackets: {name}(…) {to_short_text(second)}.",
                 code="formula.syntax",
             )
         return operators.build_product(first, second)
@@ -149,7 +144,7 @@ class _Checker:
 
     def _fraction(self, command: Token, left: Any, right: Any) -> t.Node:
         node = operators.build_quotient(self.value(left), self.value(right))
-        return replace(node, span=t.join_spans(_span(command), node.span))
+        return replace(node, start=_start(command))
 
     def _raise(self, base: Any, sign: Token, exponent: Any) -> t.Node:
         return operators.build_power(self.value(base), self.value(exponent))
@@ -158,59 +153,64 @@ class _Checker:
         node = self.value(operand)
         if node.shape == NUMBER and self._is_number(_TRANSPOSE_LETTER):
             raise make_error(
-                "^T is the transpose, which says nothing of a number.",
-                _span(sign),
-                hint="For a power write ^(T), or choose another letter.",
+                "^T means the transpose, but this is a number.",
+                _start(sign),
+                hint="For a power write ^(T), or choose another letter for T.",
                 code="formula.syntax",
             )
-        return operators.build_transpose(node, t.join_spans(node.span, _span(sign)))
+        return operators.build_transpose(node, node.start)
 
     def _is_number(self, name: str) -> bool:
         return name in self.scope.constants or self.scope.shapes.get(name) == NUMBER
 
     def _bars(self, opening: Token, inner: Any, closing: Token) -> t.Node:
-        span = t.join_spans(_span(opening), _span(closing))
-        return calls.build_bars(
+        start = _start(opening)
+        return operators.build_bars(
             self.value(inner),
             is_single=opening == "bars",
             which=str(closing),
             scope=self.scope,
-            span=span,
+            start=start,
         )
 
     def _angle(self, opening: Token, left: Any, comma: Token, right: Any, closing: Token) -> t.Node:
-        span = t.join_spans(_span(opening), _span(closing))
+        start = _start(opening)
         function = self.scope.functions["dot"]
-        return calls.build_call("dot", function, [self.value(left), self.value(right)], span)
+        return operators.build_call("dot", function, [self.value(left), self.value(right)], start)
 
     def _stack(self, opening: Token, arguments: Any, closing: Token) -> t.Node:
         items = [self.value(child) for child in _trees(arguments)]
-        return operators.build_stack(items, t.join_spans(_span(opening), _span(closing)))
+        return operators.build_stack(items, _start(opening))
 
     # Functions
 
     def _apply(self, name: Token, argument: Any) -> t.Node:
         node = self.value(argument)
-        span = t.join_spans(_span(name), node.span)
-        return calls.build_call(str(name), self.scope.functions[name], [node], span)
+        start = _start(name)
+        return operators.build_call(str(name), self.scope.functions[name], [node], start)
 
     def _call(self, name: Token, opening: Token, arguments: Any, closing: Token) -> t.Node:
-        span = t.join_spans(_span(name), _span(closing))
+        start = _start(name)
         function = self.scope.functions[name]
         if function.index:
-            return calls.build_unit_vector(_only_name(arguments), self.scope, span)
+            return operators.build_unit_vector(_only_name(arguments), self.scope, start)
         nodes = [self.node(child) for child in _trees(arguments)]
         if function.sizes:
-            return calls.build_sized_call(str(name), function, nodes, span)
-        return calls.build_call(str(name), function, nodes, span)
+            return operators.build_sized_call(str(name), function, nodes, start)
+        return operators.build_call(str(name), function, nodes, start)
 
     # Sums over an index
 
     def _series(self, sign: Token, body: Any) -> t.Node:
-        header, span = sign.value, _span(sign)
-        with self._binding(header.bound, span):
-            node = self.value(body)
-        return build_series(header, span, node, scope=self.scope, outer=self.bound)
+        header, start = sign.value, _start(sign)
+        if header.bound in self.bound:
+            raise make_error(
+                f"An outer sum already uses the index {header.bound}.", start, code="formula.sum"
+            )
+        self.bound.add(header.bound)
+        node = self.value(body)
+        self.bound.remove(header.bound)
+        return _SeriesBuilder(header, start, self.scope, self.bound).build(node)
 
     def _times_series(self, left: Any, *rest: Any) -> t.Node:
         *_, sign, body = rest
@@ -219,47 +219,39 @@ class _Checker:
     def _divide_series(self, left: Any, division: Token, sign: Token, body: Any) -> t.Node:
         return operators.build_quotient(self.value(left), self._series(sign, body))
 
-    @contextmanager
-    def _binding(self, name: str, span: t.Span) -> Iterator[None]:
-        if name in self.bound:
-            raise make_error(f"The index {name} is bound twice.", span, code="formula.sum")
-        self.bound.add(name)
-        try:
-            yield
-        finally:
-            self.bound.remove(name)
-
     # Conditions, for authors only
 
     def _compare(self, left: Any, sign: Token, right: Any) -> t.Node:
         first, second = self.value(left), self.value(right)
-        span = t.join_spans(first.span, second.span)
+        start = first.start
         if not self.scope.allows_conditions:
-            raise make_error("Comparisons are not part of an answer.", span, code="formula.syntax")
+            raise make_error(
+                "Comparisons are not allowed in an answer.", start, code="formula.syntax"
+            )
         if first.shape != NUMBER or second.shape != NUMBER:
-            raise make_error("Only numbers can be compared.", span)
-        return t.Compare(shape=CONDITION, span=span, operator=str(sign), left=first, right=second)
+            raise make_error("Only numbers can be compared.", start)
+        return t.Compare(shape=CONDITION, start=start, operator=str(sign), left=first, right=second)
 
     def _both(self, left: Any, sign: Token, right: Any) -> t.Node:
         first, second = self.node(left), self.node(right)
-        span = t.join_spans(first.span, second.span)
+        start = first.start
         if first.shape != CONDITION or second.shape != CONDITION:
-            raise make_error("'and' joins two comparisons.", span)
-        return t.And(shape=CONDITION, span=span, left=first, right=second)
+            raise make_error("'and' must stand between two comparisons.", start)
+        return t.And(shape=CONDITION, start=start, left=first, right=second)
 
 
 def _function_without_brackets(parsed: Any) -> str:
-    """The function that the last factor of a product is, where its argument has no brackets."""
+    """The function in the last factor of a product, if its argument has no brackets; else empty."""
     last = parsed.children[-1] if parsed.data in ("juxtapose", "times", "divide") else parsed
     if last.data != "apply":
         return ""
     name, argument = last.children
-    # A root sign shows by itself how far it goes.
+    # The end of a root sign is visible in the text.
     return "" if argument.data in _ENCLOSED or name == "sqrt" else str(name)
 
 
 def _only_name(arguments: Any) -> str:
-    """The name that is the only argument of a function; empty where it is anything else."""
+    """The only argument of a function if it is a name; else empty."""
     match _trees(arguments):
         case [Tree(data="name", children=[name])]:
             return str(name)
@@ -271,5 +263,114 @@ def _trees(arguments: Any) -> list[Any]:
     return [child for child in arguments.children if isinstance(child, Tree)]
 
 
-def _span(token: Token) -> t.Span:
-    return t.Span(token.start_pos or 0, token.end_pos or 0)
+def _start(token: Token) -> int:
+    return token.start_pos or 0
+
+
+# Sums over an index
+
+
+def _read_position(label: str, family: Family, bound: Set[str], start: int) -> t.Position:
+    """The position that a subscript names; `bound` are the indices of the sums around it."""
+    if label in bound:
+        return t.BoundIndex(label)
+    if label in family.labels:
+        return family.labels[label]
+    if not label.isdecimal():
+        raise make_error(
+            f"The index {label} is used outside its sum.", start, code="formula.subscript"
+        )
+    if not family.numbered:
+        raise make_error(
+            f"The members here have no numbers, so there is no {label[:20]}.",
+            start,
+            code="formula.subscript",
+        )
+    if not 1 <= int(label) <= family.count:
+        raise make_error(
+            f"There is no member {label[:20]}; the members are numbered from 1 to {family.count}.",
+            start,
+            code="formula.subscript",
+        )
+    return int(label) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _SeriesBuilder:
+    """Builds a sum over an index; `outer` are the indices of the sums around it."""
+
+    header: SumHeader
+    sign: int
+    scope: FormulaScope
+    outer: Set[str]
+
+    def build(self, body: t.Node) -> t.Node:
+        header = self.header
+        families = [
+            each.family
+            for each in t.list_nodes(body)
+            if isinstance(each, t.FamilyMember) and each.position == t.BoundIndex(header.bound)
+        ]
+        first, last = self._range({family.count for family in families})
+        excluded = self._places(header.excluded, families)
+        included = self._places(header.included or (), families)
+        return t.Series(
+            shape=body.shape,
+            start=self.sign,
+            bound=header.bound,
+            first=first - 1,
+            last=last - 1,
+            excluded=excluded,
+            included=None if header.included is None else included,
+            labels=(*header.excluded, *(header.included or ())),
+            body=body,
+        )
+
+    def _range(self, counts: set[int]) -> tuple[int, int]:
+        header = self.header
+        if not header.last and len(counts) != 1:
+            raise self._error(
+                f"The upper bound of {header.bound} is missing.",
+                rf"Write \sum_{{{header.bound}=1}}^n.",
+            )
+        first = self._bound_value(header.first) if header.first else 1
+        last = self._bound_value(header.last) if header.last else next(iter(counts))
+        limit = min(counts, default=operators.MAX_SIZE)
+        if not 1 <= first <= last <= limit:
+            raise self._error(
+                f"This sum runs from {first} to {last}, but it must stay between 1 and {limit}."
+            )
+        return first, last
+
+    def _bound_value(self, text: str) -> int:
+        name = text.strip("{} ")
+        shape = self.scope.shapes.get(name)
+        if shape is not None and shape.kind is Kind.MATRIX:
+            # Papers use S for a basis and also for the number of its vectors.
+            return shape.columns
+        value = self.scope.constants.get(name)
+        if name.isascii() and name.isdigit() and len(name) < 10:
+            value = float(name)
+        if value is None or value != int(value):
+            raise self._error(
+                f"{text[:20]!r} cannot be a bound.", "Write a whole number, or a name such as n."
+            )
+        return int(value)
+
+    def _places(self, labels: tuple[str, ...], families: list[Family]) -> tuple[t.Position, ...]:
+        if labels and not families:
+            raise self._error(f"No subscript in this sum is {self.header.bound}.")
+        return tuple(self._place(label, families) for label in labels)
+
+    def _place(self, label: str, families: list[Family]) -> t.Position:
+        if not (label.isdecimal() or label in self.outer or label in families[0].labels):
+            raise self._error(f"{label[:20]} is not an index here.")
+        places = {_read_position(label, family, self.outer, self.sign) for family in families}
+        if len(places) > 1:
+            raise self._error(
+                f"{label[:20]} does not mean the same position for all members of this sum."
+            )
+        return places.pop()
+
+    def _error(self, message: str, hint: str = "") -> FormulaError:
+        return make_error(message, self.sign, code="formula.sum", hint=hint)

@@ -1,11 +1,12 @@
-"""Operations on typed nodes: each checks the shapes and gives the node of the result.
+"""Operations and functions on typed nodes: each checks shapes and builds the node of the result.
 
-Nothing broadcasts except by numbers. Messages say what was met and what would help.
+Nothing broadcasts except numbers. Messages say what was found and what would help.
 """
 
 from __future__ import annotations
 
 from grader.domain.shapes import (
+    CONDITION,
     NUMBER,
     Kind,
     Shape,
@@ -14,35 +15,33 @@ from grader.domain.shapes import (
     make_row_shape,
 )
 from grader.formula.errors import make_error
-from grader.formula.text.plain_text import Precedence
-from grader.formula.text.render import to_short_text
+from grader.formula.eval.functions import Function, ShapeError
+from grader.formula.render import Precedence, to_short_text
 from grader.formula.typed import tree as t
+from grader.formula.typed.scope import FormulaScope
 
 _MIN_POWER, _MAX_POWER = -1, 8
+#: The largest size that may be written, as in `zeros(1024)`.
+MAX_SIZE = 1024
+_IDENTITIES = ("identity", "eye")
 
 
-def build_negation(operand: t.Node, span: t.Span) -> t.Node:
-    """The negative of a value."""
-    return t.Negate(shape=operand.shape, span=span, operand=operand)
-
-
-def build_transpose(operand: t.Node, span: t.Span) -> t.Node:
-    """The transpose of a value; a number is its own."""
-    return t.Transpose(shape=operand.shape.transposed(), span=span, operand=operand)
+def build_transpose(operand: t.Node, start: int) -> t.Node:
+    """The transpose of a value; a number is its own transpose."""
+    return t.Transpose(shape=operand.shape.transposed(), start=start, operand=operand)
 
 
 def build_sum(left: t.Node, right: t.Node, *, sign: int) -> t.Node:
-    """The sum of two values of one shape or, with `sign` -1, their difference."""
-    span = t.join_spans(left.span, right.span)
+    """The sum of two values of the same shape or, with `sign` -1, their difference."""
     if left.shape != right.shape:
         verb, joint = ("add", "and") if sign == 1 else ("subtract", "from")
         first, second = (left, right) if sign == 1 else (right, left)
         raise make_error(
             f"Cannot {verb} {first.shape.describe()} {joint} {second.shape.describe()}.",
-            span,
+            left.start,
             hint=_describe_sum_hint(left, right),
         )
-    return t.Add(shape=left.shape, span=span, left=left, right=right, sign=sign)
+    return t.Add(shape=left.shape, start=left.start, left=left, right=right, sign=sign)
 
 
 def _describe_sum_hint(left: t.Node, right: t.Node) -> str:
@@ -53,26 +52,27 @@ def _describe_sum_hint(left: t.Node, right: t.Node) -> str:
         return ""
     other = right.shape if left.shape == NUMBER else left.shape
     if other.kind is Kind.COLUMN:
-        return f"A column of equal numbers is written c ones({other.rows})."
+        return f"Write a column of equal numbers as c ones({other.rows})."
     if other.kind is Kind.MATRIX and other.rows == other.columns:
-        return "A number times the identity is written c I."
+        return "Write a number times the identity as c I."
     return ""
 
 
 def build_product(left: t.Node, right: t.Node) -> t.Node:
-    """The product of two values, of whichever kind their shapes call for."""
-    span = t.join_spans(left.span, right.span)
+    """The product of two values, of the kind that their shapes need."""
     found = _find_product(left.shape, right.shape)
     if found is None:
         raise make_error(
-            _describe_product_error(left, right), span, hint=_describe_product_hint(left, right)
+            _describe_product_error(left, right),
+            left.start,
+            hint=_describe_product_hint(left, right),
         )
     product, shape = found
-    return t.Multiply(shape=shape, span=span, left=left, right=right, product=product)
+    return t.Multiply(shape=shape, start=left.start, left=left, right=right, product=product)
 
 
 def _find_product(first: Shape, second: Shape) -> tuple[t.Product, Shape] | None:
-    """Which product two shapes make, and its shape; None where they make none."""
+    """The kind of product of two shapes, and its shape; None where there is none."""
     match first.kind, second.kind:
         case Kind.NUMBER, _:
             return t.Product.SCALE, second
@@ -108,18 +108,17 @@ def _factor(node: t.Node) -> str:
 
 def _describe_product_error(left: t.Node, right: t.Node) -> str:
     if _are_columns(left, right):
-        return f"{_factor(left)} {_factor(right)} multiplies two column vectors."
-    described = left.shape.describe()
-    return f"{described[0].upper()}{described[1:]} cannot multiply {right.shape.describe()}."
+        return f"Cannot multiply two column vectors: {_factor(left)} {_factor(right)}."
+    return f"Cannot multiply {left.shape.describe()} by {right.shape.describe()}."
 
 
 def _describe_product_hint(left: t.Node, right: t.Node) -> str:
     if _are_columns(left, right):
         matrix_hint = f"{_factor(left)} {_base(right)}^T"
         if left.shape != right.shape:
-            return f"For a matrix write {matrix_hint}."
+            return f"For the outer product write {matrix_hint}."
         dot_hint = f"{_base(left)}^T {_factor(right)}"
-        return f"For the dot product write {dot_hint}; for a matrix {matrix_hint}."
+        return f"For the dot product write {dot_hint}; for the outer product {matrix_hint}."
     is_plain = not isinstance(left, t.Transpose) and not isinstance(right, t.Transpose)
     if is_plain and _find_product(left.shape.transposed(), right.shape):
         return f"Perhaps {_base(left)}^T {_factor(right)}?"
@@ -131,17 +130,17 @@ def _describe_product_hint(left: t.Node, right: t.Node) -> str:
 
 
 def build_dot_or_product(left: t.Node, right: t.Node) -> t.Node:
-    """What `·` means: the dot product of two columns, else the product."""
+    """The meaning of `·`: the dot product of two columns, otherwise the product."""
     if _are_columns(left, right) and left.shape == right.shape:
-        left = build_transpose(left, left.span)
+        left = build_transpose(left, left.start)
     return build_product(left, right)
 
 
 def build_tensor_product(left: t.Node, right: t.Node) -> t.Node:
-    """What `⊗` means: the matrix that two columns make; nothing else."""
+    """The meaning of `⊗`: the outer product of two columns."""
     if not _are_columns(left, right):
-        raise make_error("⊗ takes two column vectors.", t.join_spans(left.span, right.span))
-    return build_product(left, build_transpose(right, right.span))
+        raise make_error("⊗ needs two column vectors.", left.start)
+    return build_product(left, build_transpose(right, right.start))
 
 
 def build_quotient(left: t.Node, right: t.Node) -> t.Node:
@@ -153,27 +152,25 @@ def build_quotient(left: t.Node, right: t.Node) -> t.Node:
             else ""
         )
         raise make_error(
-            f"One can divide by a number only, but {to_short_text(right)} is "
-            f"{right.shape.describe()}.",
-            right.span,
+            f"Cannot divide by {to_short_text(right)}, which is {right.shape.describe()}; "
+            "a divisor must be a number.",
+            right.start,
             hint=inverse,
         )
-    span = t.join_spans(left.span, right.span)
-    return t.Divide(shape=left.shape, span=span, left=left, right=right)
+    return t.Divide(shape=left.shape, start=left.start, left=left, right=right)
 
 
 def build_power(base: t.Node, exponent: t.Node) -> t.Node:
     """A number to the power of a number, or a square matrix to a small whole power."""
-    span = t.join_spans(base.span, exponent.span)
     if base.shape == NUMBER and exponent.shape == NUMBER:
-        return t.Power(shape=NUMBER, span=span, base=base, exponent=exponent)
+        return t.Power(shape=NUMBER, start=base.start, base=base, exponent=exponent)
     whole = t.find_whole_number(exponent)
     is_square = base.shape.kind is Kind.MATRIX and base.shape.rows == base.shape.columns
     if is_square and whole is not None and _MIN_POWER <= whole <= _MAX_POWER:
-        return t.MatrixPower(shape=base.shape, span=span, base=base, exponent=whole)
+        return t.MatrixPower(shape=base.shape, start=base.start, base=base, exponent=whole)
     raise make_error(
-        f"{to_short_text(base)} is {base.shape.describe()} and cannot be raised to this.",
-        span,
+        f"{to_short_text(base)} is {base.shape.describe()} and cannot be raised to this power.",
+        base.start,
         hint=_describe_power_hint(base, is_square=is_square),
     )
 
@@ -185,22 +182,122 @@ def _describe_power_hint(base: t.Node, *, is_square: bool) -> str:
     if base.shape.kind is Kind.ROW:
         return f"For the squared length write norm({to_short_text(base)})^2."
     if is_square:
-        return f"Matrices have the whole powers from {_MIN_POWER} to {_MAX_POWER}."
+        return f"A square matrix can be raised to whole powers from {_MIN_POWER} to {_MAX_POWER}."
     if base.shape.kind is Kind.MATRIX:
-        return f"Only a square matrix has powers; the transpose is {written}^T."
+        return f"Only a square matrix can be raised to a power; the transpose is {written}^T."
     return ""
 
 
-def build_stack(items: list[t.Node], span: t.Span) -> t.Node:
-    """A list: numbers make a column, vectors the rows of a matrix; a single one is itself."""
+def build_stack(items: list[t.Node], start: int) -> t.Node:
+    """A list: numbers make a column, vectors the rows of a matrix; a single item stays itself."""
     first = items[0].shape
     if len(items) == 1:
         return items[0]
     if any(item.shape != first for item in items) or first.kind is Kind.MATRIX:
-        raise make_error("A list takes numbers, or vectors of one length.", span)
+        raise make_error("A list may contain numbers, or vectors of one length.", start)
     shape = (
         make_column_shape(len(items))
         if first == NUMBER
         else make_matrix_shape(len(items), first.size)
     )
-    return t.Stack(shape=shape, span=span, items=tuple(items))
+    return t.Stack(shape=shape, start=start, items=tuple(items))
+
+
+# Functions
+
+
+def build_call(name: str, function: Function, arguments: list[t.Node], start: int) -> t.Node:
+    """A function applied to values."""
+    least, most = function.arguments
+    if function.sizes or function.index or not least <= len(arguments) <= most:
+        count = str(least) if least == most else f"{least} to {most}"
+        raise make_error(
+            f"{name} takes {count} argument{'s' * (most > 1)} in brackets, not {len(arguments)}.",
+            start,
+            code="formula.arguments",
+        )
+    shapes = tuple(argument.shape for argument in arguments)
+    if CONDITION in shapes and not function.over_key_sets:
+        raise make_error(f"{name} takes values, not a comparison.", start)
+    try:
+        shape = function.shape(shapes)
+    except ShapeError as refused:
+        raise make_error(f"{name} {refused}.", start) from None
+    return t.FunctionCall(
+        shape=shape,
+        start=start,
+        name=name,
+        function=function,
+        arguments=tuple(arguments),
+        shapes=shapes,
+    )
+
+
+def build_sized_call(name: str, function: Function, sizes: list[t.Node], start: int) -> t.Node:
+    """A function of sizes that are known in advance, such as `zeros(n, d)`."""
+    whole = [t.find_whole_number(size) for size in sizes]
+    known = tuple(size for size in whole if size is not None and 1 <= size <= MAX_SIZE)
+    least, most = function.arguments
+    if len(known) != len(whole) or not least <= len(known) <= most:
+        raise make_error(
+            f"{name} takes sizes: whole numbers from 1 to {MAX_SIZE}, such as 3 or n.",
+            start,
+            code="formula.arguments",
+        )
+    if name in _IDENTITIES:
+        return t.Identity(shape=make_matrix_shape(known[0], known[0]), start=start)
+    shape = make_column_shape(known[0]) if len(known) == 1 else make_matrix_shape(*known)
+    return t.SizedCall(shape=shape, start=start, name=name, function=function, sizes=known)
+
+
+def build_identity(label: str, scope: FormulaScope, start: int) -> t.Node:
+    """The identity matrix of the size that a subscript names; `d` without a subscript."""
+    size = scope.constants.get(label, 0) if not label.isdecimal() else float(label)
+    if not 1 <= size <= MAX_SIZE or size != int(size):
+        raise make_error(
+            f"The size of the identity matrix must be a whole number from 1 to {MAX_SIZE}.",
+            start,
+            hint="Write it as a subscript: I_3.",
+            code="formula.subscript",
+        )
+    return t.Identity(shape=make_matrix_shape(int(size), int(size)), start=start)
+
+
+def build_unit_vector(label: str, scope: FormulaScope, start: int) -> t.Node:
+    """The vector of length `n` that is 1 at a drawn index and 0 elsewhere."""
+    if label not in scope.indices or "n" not in scope.constants:
+        raise make_error("unit takes one index.", start, code="formula.arguments")
+    return t.UnitVector(
+        shape=make_column_shape(int(scope.constants["n"])), start=start, index=label
+    )
+
+
+def build_bars(
+    operand: t.Node, *, is_single: bool, which: str, scope: FormulaScope, start: int
+) -> t.Node:
+    """The meaning of bars: the absolute value of a number, the norm of a vector or matrix.
+
+    Parameters
+    ----------
+    is_single
+        Whether it is `|x|` and not `‖x‖`.
+    which
+        The subscript after the bars, which may name the norm; empty where there is none.
+    """
+    if is_single and operand.shape.kind is Kind.MATRIX:
+        raise make_error(
+            "Single bars around a matrix are ambiguous: they could mean its determinant.",
+            start,
+            hint="For the Frobenius norm write norm(…).",
+            code="formula.syntax",
+        )
+    named = {Kind.COLUMN: "2", Kind.ROW: "2", Kind.MATRIX: "F"}.get(operand.shape.kind, "")
+    if which not in ("", named):
+        raise make_error(
+            f"The norm with the subscript {which} is not supported here.",
+            start,
+            hint="Bars mean the Euclidean norm of a vector and the Frobenius norm of a matrix.",
+            code="formula.syntax",
+        )
+    name = "abs" if operand.shape == NUMBER else "norm"
+    return build_call(name, scope.functions[name], [operand], start)

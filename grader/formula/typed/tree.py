@@ -1,4 +1,4 @@
-"""The typed tree of a formula: every node knows its exact shape and its place in the text."""
+"""The typed tree of a formula: every node has an exact shape and a position in the text."""
 
 from __future__ import annotations
 
@@ -12,31 +12,18 @@ from grader.formula.typed.scope import Family
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A stretch of the formula's text; positions count from zero."""
-
-    start: int
-    end: int
-
-
-def join_spans(first: Span, second: Span) -> Span:
-    """The stretch from the first character of both to the last."""
-    return Span(min(first.start, second.start), max(first.end, second.end))
-
-
-@dataclass(frozen=True, slots=True)
 class BoundIndex:
     """The index of a sum, as the position of a member in its body."""
 
     name: str
 
 
-#: A position in a family: a place counted from zero, the name of a drawn index, a sum's own index.
+#: A position in a family: a number from zero, the name of a drawn index, or the index of a sum.
 Position = int | str | BoundIndex
 
 
 class Product(Enum):
-    """Which multiplication two shapes call for."""
+    """The kind of a product, which depends on the two shapes."""
 
     SCALE = "a number times anything"
     DOT = "a row times a column"
@@ -48,10 +35,10 @@ class Product(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """Base of all nodes."""
+    """Base of all nodes; ``start`` is the position of its first character, from zero."""
 
     shape: Shape
-    span: Span
+    start: int
 
     def children(self) -> Iterator[Node]:
         """The nodes directly below this one."""
@@ -65,7 +52,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number(Node):
-    """A literal, or a constant such as ``n`` whose value is known beforehand."""
+    """A literal, or a constant such as ``n`` whose value is known in advance."""
 
     value: float
     text: str
@@ -118,7 +105,7 @@ class Add(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Multiply(Node):
-    """A product; ``product`` says which of the kinds it is."""
+    """A product of the kind ``product``."""
 
     left: Node
     right: Node
@@ -161,7 +148,7 @@ class FunctionCall(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizedCall(Node):
-    """A function of sizes, such as ``zeros(n, d)``; its value is known beforehand."""
+    """A function of sizes, such as ``zeros(n, d)``; its value is known in advance."""
 
     name: str
     function: Function
@@ -209,7 +196,7 @@ class Compare(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class And(Node):
-    """Two conditions that must hold together."""
+    """Two conditions that must both hold."""
 
     left: Node
     right: Node
@@ -225,7 +212,7 @@ def list_nodes(node: Node) -> Iterator[Node]:
 
 
 def find_whole_number(node: Node) -> int | None:
-    """The whole number that a node is, where it is one beforehand."""
+    """The value of a node that is a literal whole number; None for any other node."""
     match node:
         case Number(value=value) if value == int(value):
             return int(value)
@@ -248,10 +235,10 @@ def collect_names(node: Node) -> frozenset[str]:
 
 
 def has_bound_index(node: Node) -> bool:
-    """Whether a part of a sum's body is meant, whose value changes from term to term."""
-    bound_here = {each.bound for each in list_nodes(node) if isinstance(each, Series)}
+    """Whether the node's value changes from term to term of a sum around it."""
+    own = {each.bound for each in list_nodes(node) if isinstance(each, Series)}
     return any(
-        isinstance(position, BoundIndex) and position.name not in bound_here
+        isinstance(position, BoundIndex) and position.name not in own
         for each in list_nodes(node)
         for position in _positions(each)
     )

@@ -191,7 +191,7 @@ def record_external_scores(
 def _get_max_external_points(published: PublishedAssignment, question: str) -> Decimal:
     for field in published.rubric(question).question.fields:
         if isinstance(field, ExternalField):
-            return field.most
+            return field.max_points
     raise RequestRefused(
         "This question is graded here; override a score instead.", code="question.not_external"
     )

@@ -19,6 +19,7 @@ from starlette.responses import Response
 from grader.errors import (
     AnswerRefused,
     AuthorError,
+    ErrorDetail,
     FieldError,
     ForgedRequest,
     FormulaError,
@@ -101,7 +102,7 @@ def to_problem(error: KeysetError) -> Problem:
         code=code,
         detail=_detail(error, places),
         errors=places,
-        hint=getattr(error, "hint", "") or None,
+        hint=error.hint or None,
     )
 
 
@@ -158,7 +159,7 @@ def _quotable(text: str) -> str:
 
 def _detail(error: KeysetError, places: tuple[ProblemItem, ...]) -> str:
     if not isinstance(error, AnswerRefused | RubricErrors):
-        return str(error.args[0]) if error.args else _get_title(error.code)
+        return str(error) or _get_title(error.code)
     if len(places) == 1:
         return places[0].detail
     return f"{len(places)} places need a change; nothing was judged or stored."
@@ -167,39 +168,28 @@ def _detail(error: KeysetError, places: tuple[ProblemItem, ...]) -> str:
 def _list_items(error: KeysetError) -> list[ProblemItem]:
     match error:
         case AnswerRefused():
-            return [_field_item(each) for each in error.errors]
+            return [_to_item(each.detail) for each in error.errors]
         case FieldError():
-            return [_field_item(error)]
+            return [_to_item(error.detail)]
         case RubricErrors():
             return [_rubric_item(each) for each in error.errors]
         case RubricError():
             return [_rubric_item(error)]
         case MalformedRequest():
-            return [
-                ProblemItem(
-                    pointer=fault.pointer,
-                    code=fault.code,
-                    detail=fault.detail,
-                    expected=fault.expected or None,
-                    got=fault.got or None,
-                    hint=fault.hint or None,
-                    column=fault.column,
-                )
-                for fault in error.faults
-            ]
+            return [_to_item(each) for each in error.faults]
         case _:
             return []
 
 
-def _field_item(error: FieldError) -> ProblemItem:
+def _to_item(detail: ErrorDetail) -> ProblemItem:
     return ProblemItem(
-        pointer=error.pointer,
-        code=error.code,
-        detail=error.message,
-        expected=error.expected or None,
-        got=error.got or None,
-        hint=error.hint or None,
-        column=error.column,
+        pointer=detail.pointer,
+        code=detail.code,
+        detail=detail.detail,
+        expected=detail.expected or None,
+        got=detail.got or None,
+        hint=detail.hint or None,
+        column=detail.column,
     )
 
 

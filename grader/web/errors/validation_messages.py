@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from grader.errors import ErrorDetail, MalformedRequest
+from grader.errors import MAX_PLACES, ErrorDetail, MalformedRequest
 
 # What pydantic asked for, by its own name of the error.
 _KINDS = {
@@ -73,12 +73,12 @@ class _Issue:
 
 def explain_validation_errors(errors: Sequence[Any], body: object) -> MalformedRequest:
     """Return pydantic's errors as one error with every place, told without what was sent."""
-    misfits = [_to_issue(error, body) for error in errors[: 4 * MalformedRequest.MOST]]
+    misfits = [_to_issue(error, body) for error in errors[: 4 * MAX_PLACES]]
     faults = tuple(_merge(_without_shallow(misfits)))
     if len(faults) == 1:
         message = faults[0].detail
     else:
-        shown = min(len(faults), MalformedRequest.MOST)
+        shown = min(len(faults), MAX_PLACES)
         message = f"{shown} places need a change; nothing was done."
     return MalformedRequest(message, code="request.invalid", faults=faults)
 

@@ -1,1 +1,0 @@
-"""Typed tree back to plain text or LaTeX."""
