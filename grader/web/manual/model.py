@@ -28,7 +28,7 @@ class Parameter:
     """A parameter of the path, the query or a header."""
 
     name: str
-    place: str
+    location: str
     type: str
     is_required: bool
     limits: str
@@ -142,7 +142,7 @@ def _parameter(parameter: Mapping[str, Any], schemas: Schemas) -> Parameter:
     schema = parameter.get("schema", {})
     return Parameter(
         name=parameter["name"],
-        place=parameter["in"],
+        location=parameter["in"],
         type=describe_type(schema, schemas),
         is_required=bool(parameter.get("required")),
         limits=describe_limits(schema),
