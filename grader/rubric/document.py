@@ -17,9 +17,8 @@ from typing import Any, Never
 
 import yaml
 
+from grader.domain.validation import YAML, FieldPath, describe_kind, describe_value
 from grader.errors import FileLocation, RubricError, RubricErrors
-
-FieldPath = tuple[str | int, ...]
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 40
@@ -158,9 +157,8 @@ class _YamlReader:
         event = next(self._events)
         data = self._value(event, ())
         if not isinstance(data, dict):
-            self._note(
-                f"the file must be a mapping, but it is {describe_kind(data)}", event.start_mark
-            )
+            message = f"the file must be a mapping, but it is {describe_kind(data, YAML)}"
+            self._note(message, event.start_mark)
         next(self._events)
         end = next(self._events)
         if not isinstance(end, yaml.StreamEndEvent):
@@ -287,30 +285,3 @@ def _read_float(text: str) -> float:
     if vanished or not math.isfinite(value):
         raise ValueError("the number is too large or too small to compute with")
     return value
-
-
-_MAX_QUOTED = 40
-
-
-def describe_kind(value: Any) -> str:
-    """What a value is, in words that follow *but it is*."""
-    match value:
-        case None:
-            return "empty"
-        case bool():
-            return str(value).lower()
-        case int() | float():
-            return f"the number {value}"
-        case str():
-            return "text"
-        case list():
-            return "a list"
-        case _:
-            return "a mapping"
-
-
-def describe_value(value: Any) -> str:
-    """The value itself, quoted if it is text; a long text is not repeated."""
-    if isinstance(value, str):
-        return repr(value) if len(value) <= _MAX_QUOTED else "a longer text"
-    return describe_kind(value).removeprefix("the number ")

@@ -173,7 +173,7 @@ def test_an_assignment_is_loaded_with_its_questions(tmp_path: Path) -> None:
         (ASSIGNMENT + "due: tomorrow\n", "due"),
         (ASSIGNMENT + "due: 2025-13-40 23:59\n", "due"),
         (ASSIGNMENT + "grades: {many: A}\n", "is no number of points"),
-        (ASSIGNMENT + "colour: red\n", "unknown key"),
+        (ASSIGNMENT + "colour: red\n", "colour: is not known here"),
     ],
 )
 def test_a_broken_assignment_is_told_with_its_place(

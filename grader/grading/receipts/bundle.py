@@ -13,6 +13,7 @@ import jiter
 import numpy as np
 from pydantic import Field, FiniteFloat, ValidationError
 
+from grader.domain.validation import JSON, locate_errors
 from grader.engine.random.streams import KeySource, PublishedKeys
 from grader.engine.random.variants import Variant
 from grader.errors import OperatorError
@@ -25,8 +26,6 @@ from grader.rubric.catalog import Rubric
 
 #: The largest honest bundle, an answer and two rubrics at their limits, is smaller.
 MAX_BYTES = 8 * 1024 * 1024
-
-_ERROR_WORDS = {"missing": "is missing", "extra_forbidden": "does not belong there"}
 
 _ID = r"[a-z0-9][a-z0-9_-]{0,63}"
 AssignmentId = Annotated[str, Field(pattern=f"^{_ID}$")]
@@ -230,23 +229,18 @@ def read_bundle(raw: bytes) -> Bundle:
         a key that is unknown or missing, a value of another kind.
     """
     if len(raw) > MAX_BYTES:
-        raise OperatorError(f"This is no bundle: it is larger than {MAX_BYTES // 2**20} MiB.")
+        raise OperatorError(f"This is not a bundle: it is larger than {MAX_BYTES // 2**20} MiB.")
     try:
         data = jiter.from_json(raw, allow_inf_nan=False, catch_duplicate_keys=True)
     except ValueError as error:
-        raise OperatorError(f"This is no bundle: it is no valid JSON ({error}).") from None
+        raise OperatorError(f"This is not a bundle: it is not valid JSON ({error}).") from None
     if isinstance(data, Mapping) and data.get("format", 1) != 1:
         raise OperatorError(
             "This bundle has a format that this version of Keyset does not know; use a newer one."
         )
     try:
         return Bundle.model_validate_json(raw, strict=True)
-    except ValidationError as refused:
-        raise OperatorError(f"This is no bundle: {_describe_first_error(refused)}.") from None
-
-
-def _describe_first_error(refused: ValidationError) -> str:
-    fault = refused.errors(include_url=False, include_input=False, include_context=False)[0]
-    place = ".".join(str(each) for each in fault["loc"])[:200] or "the file"
-    words = _ERROR_WORDS.get(fault["type"], f"does not fit ({fault['msg']})")
-    return f"{place} {words}"
+    except ValidationError as error:
+        first = locate_errors(error.errors(include_url=False)[:1], data, JSON)[0]
+    name = ".".join(str(step) for step in first.path)[:200] or "the file"
+    raise OperatorError(f"This is not a bundle: {first.to_sentence(name)}")
