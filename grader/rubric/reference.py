@@ -22,7 +22,7 @@ from grader.rubric import forms as m
 _HEAD = """\
 # Rubric files
 
-<!-- Written by `make docs` from the descriptions in grader/rubric/forms and assignment.py. -->
+<!-- Written by `make docs` from the descriptions in grader/rubric/forms.py and assignment.py. -->
 
 An assignment is a folder with one `assignment.yaml` and one file for each question,
 `QUESTION.yaml`. The examples on this page are pieces of [a small assignment](sample/) that has

@@ -169,10 +169,10 @@ def test_an_assignment_is_loaded_with_its_questions(tmp_path: Path) -> None:
         (ASSIGNMENT.replace("id: tiny", "id: other"), "but the folder is 'tiny'"),
         (ASSIGNMENT.replace("[c-i]", "[c-i, c-ii]"), "has no file c-ii.yaml"),
         (ASSIGNMENT.replace("[c-i]", "[x]"), "c-i.yaml is not listed"),
-        (ASSIGNMENT + "time_zone: Mars/Olympus\n", "is no time zone"),
+        (ASSIGNMENT + "time_zone: Mars/Olympus\n", "is not a time zone"),
         (ASSIGNMENT + "due: tomorrow\n", "due"),
         (ASSIGNMENT + "due: 2025-13-40 23:59\n", "due"),
-        (ASSIGNMENT + "grades: {many: A}\n", "is no number of points"),
+        (ASSIGNMENT + "grades: {many: A}\n", "is not a number of points"),
         (ASSIGNMENT + "colour: red\n", "colour: is not known here"),
     ],
 )

@@ -163,7 +163,9 @@ MISFITS = [
         ["2:22: levels.1.weight: is not known here; known keys: within, credit"],
         id="a key like no other",
     ),
-    pytest.param("iff: x\n", ["2:1: iff: is not known here; did you mean 'if'?"], id="an alias is known"),
+    pytest.param(
+        "iff: x\n", ["2:1: iff: is not known here; did you mean 'if'?"], id="an alias is known"
+    ),
     pytest.param("points: abc\n", ["2:9: points: must be a number, but it is 'abc'"], id="d"),
     pytest.param(
         "levels: [{within: x}]\n",
@@ -338,7 +340,9 @@ class WithoutSchema(Model):
 def test_a_model_without_a_schema_has_no_suggestions() -> None:
     document = read_document("atc: 1\n", file="q.yaml")
 
-    assert refusals(lambda: to_model(document, WithoutSchema)) == ["q.yaml:1:1: atc: is not known here"]
+    assert refusals(lambda: to_model(document, WithoutSchema)) == [
+        "q.yaml:1:1: atc: is not known here"
+    ]
 
 
 VALUES = st.recursive(
