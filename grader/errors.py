@@ -149,6 +149,11 @@ class FieldError(StudentError):
         super().__init__(f"{message} {hint}".strip())
 
     @property
+    def detail(self) -> str:
+        """The message, under the name it has in `ErrorDetail`."""
+        return self.message
+
+    @property
     def pointer(self) -> str:
         """The place as a JSON pointer into the request; an empty field is the whole answer."""
         field = [_escape(self.field)] if self.field else []
