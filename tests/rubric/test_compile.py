@@ -61,9 +61,9 @@ def mistakes(text: str) -> list[str]:
             id="size",
         ),
         pytest.param(
-            "symbols: [mu]", "symbols: [nu]", "answer.q.symbols.1", "was not drawn", id="symbols"
+            "symbols: [mu]", "symbols: [nu]", "answer.q.symbols.1", "is not drawn", id="symbols"
         ),
-        pytest.param("given: [n,", "given: [m,", "given.1", "m was not drawn", id="given"),
+        pytest.param("given: [n,", "given: [m,", "given.1", "m is not drawn", id="given"),
         pytest.param(
             "within: 0.02, share",
             "witin: 0.02, share",
@@ -137,7 +137,7 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 def test_a_part_that_builds_on_nothing_is_refused() -> None:
     later = rubric_of("self-attention-and-transformers/c-ii").text
-    with pytest.raises(RubricErrors, match="no earlier part of the assignment"):
+    with pytest.raises(RubricErrors, match="not an earlier question of the assignment"):
         read_rubric(later, path=Path("x/c-ii.yaml"), assignment="x", earlier={})
 
 

@@ -44,9 +44,13 @@ class Problem(BaseModel):
     detail: SafeText = Field(description="What is wrong this time.")
     instance: SafeText | None = Field(default=None, description="The path that was called.")
     attempt_used: bool = Field(default=False, description="Whether an attempt was used.")
-    errors: tuple[ProblemItem, ...] = Field(default=(), description="Every location, at most fifty.")
+    errors: tuple[ProblemItem, ...] = Field(
+        default=(), description="Every location, at most fifty."
+    )
     hint: SafeText | None = Field(default=None, description="What may help.")
-    request_id: str | None = Field(default=None, description="Quote it when you contact the operator.")
+    request_id: str | None = Field(
+        default=None, description="Quote it when you contact the operator."
+    )
 
 
 def render_problem(problem: Problem) -> bytes:
