@@ -37,7 +37,11 @@ def mistakes(text: str) -> list[str]:
             id="share",
         ),
         pytest.param(
-            "credit: 0.5", "credit: 1", "criteria.1.levels.2.credit", "best credit down", id="order"
+            "credit: 0.5",
+            "credit: 1",
+            "criteria.1.levels.2.credit",
+            "credits must decrease",
+            id="order",
         ),
         pytest.param(
             "orthonormal: [n, d]",
@@ -78,7 +82,7 @@ def mistakes(text: str) -> list[str]:
             "passes: {q: t q}",
             "passes: {p: t q}",
             "misconceptions.1.passes.p",
-            "no field",
+            "not a field",
             id="passes",
         ),
         pytest.param(
@@ -102,7 +106,7 @@ def mistakes(text: str) -> list[str]:
             "count: 2000",
             "count: 2000\n  count: 3000",
             "key_sets.count",
-            "stands already",
+            "is already in line",
             id="repeated",
         ),
     ],

@@ -183,8 +183,8 @@ def _list_items(error: KeysetError) -> list[ProblemItem]:
 
 def _to_item(error: FieldError | ErrorDetail) -> ProblemItem:
     """The item for one location; what is empty is left out."""
-    values: dict[str, Any] = {name: getattr(error, name) for name in ProblemItem.model_fields}
-    return ProblemItem(**{name: value or None for name, value in values.items()})
+    values = {name: getattr(error, name) or None for name in ProblemItem.model_fields}
+    return ProblemItem.model_validate(values)
 
 
 def _to_detail(error: RubricError) -> ErrorDetail:
