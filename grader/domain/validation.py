@@ -186,7 +186,8 @@ def _locate_error(error: Mapping[str, Any], data: Any, notation: Notation) -> In
             code, phrase = "value.invalid", str(context["error"]) or "cannot be used"
         case _ if kind in _EXPECTATIONS:
             code, words = _EXPECTATIONS[kind]
-            expected = words.format(mapping=notation.mapping, empty=notation.empty, **context)
+            limits = {name: _shorten_number(limit) for name, limit in context.items()}
+            expected = words.format(mapping=notation.mapping, empty=notation.empty, **limits)
             phrase = _describe_mismatch(code, expected, value, context, notation)
             path = (*path, tag[1]) if tag else path
         case _:
@@ -203,6 +204,11 @@ def _locate_error(error: Mapping[str, Any], data: Any, notation: Notation) -> In
         loc=loc,
         labels=labels,
     )
+
+
+def _shorten_number(limit: Any) -> Any:
+    """Whole numbers without a decimal point: 0, not 0.0."""
+    return int(limit) if isinstance(limit, float) and limit.is_integer() else limit
 
 
 def _describe_mismatch(

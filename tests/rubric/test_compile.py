@@ -146,7 +146,7 @@ def test_a_part_that_builds_on_nothing_is_refused() -> None:
 
 
 def test_a_folder_without_assignments_is_told_so(tmp_path: Path) -> None:
-    with pytest.raises(OperatorError, match="no folder with an assignment"):
+    with pytest.raises(OperatorError, match="no folder in it has an assignment"):
         load_catalog(tmp_path)
 
 
