@@ -188,6 +188,8 @@ def _locate_error(error: Mapping[str, Any], data: Any, notation: Notation) -> In
             code, words = _EXPECTATIONS[kind]
             limits = {name: _shorten_number(limit) for name, limit in context.items()}
             expected = words.format(mapping=notation.mapping, empty=notation.empty, **limits)
+            expected = re.sub(r"\b1 entries$", "1 entry", expected)
+            expected = re.sub(r"\b1 (character|digit|decimal)s\b", r"1 \1", expected)
             phrase = _describe_mismatch(code, expected, value, context, notation)
             path = (*path, tag[1]) if tag else path
         case _:

@@ -62,8 +62,8 @@ def locate(data: Any, notation: Notation) -> list[InvalidValue]:
         pytest.param(
             {"labels": ["a", "b"]},
             "value.length",
-            "must have at most 1 entries, but it has 2",
-            "must have at most 1 entries, but it has 2",
+            "must have at most 1 entry, but it has 2",
+            "must have at most 1 entry, but it has 2",
             id="too long",
         ),
         pytest.param(
