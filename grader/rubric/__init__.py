@@ -1,1 +1,1 @@
-"""Rubric files: from strict YAML to checked, frozen questions, with the place of every mistake."""
+"""Rubric files: from strict YAML to compiled questions, with the location of every error."""

@@ -9,23 +9,23 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import Field, field_validator, model_validator
 
-from grader.rubric.forms import Form, Identifier, Points
+from grader.rubric.forms import Form, Identifier
 
-#: A local time as people write it; the time zone stands beside it.
+#: A local time as people write it; the time zone is a key of its own.
 LocalTime = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d \d\d:\d\d$")]
 
 
 class LatePolicy(Form):
-    """What happens to what comes after the due date."""
+    """How late answers are treated."""
 
     grace_seconds: Annotated[int, Field(ge=0, le=86_400)] = Field(
-        default=60, description="So long after the due date is still in time."
+        default=60, description="Answers up to this many seconds after the due date are on time."
     )
     per_day: Annotated[Decimal, Field(ge=0, le=1)] = Field(
-        default=Decimal("0.1"), description="The share of the points that each begun day costs."
+        default=Decimal("0.1"), description="The share of the points deducted for each day begun."
     )
     days: Annotated[int, Field(ge=0, le=365)] = Field(
-        default=0, description="So many days late is still taken; 0 takes nothing late."
+        default=0, description="The number of days late answers are accepted; 0 accepts none."
     )
 
 
@@ -33,27 +33,27 @@ class AttemptPolicy(Form):
     """How many attempts a question has, and which one counts."""
 
     most: Annotated[int, Field(ge=1, le=1000)] = Field(
-        default=10, description="How many attempts a student has at each question."
+        default=10, description="The number of attempts at each question."
     )
     counted: Literal["best", "last", "first"] = Field(
         default="best", description="Which of the attempts counts."
     )
     feedback: Literal["full", "correctness", "after_due", "none"] = Field(
-        default="full", description="How much a student is told about an attempt."
+        default="full", description="How much feedback a student gets on an attempt."
     )
 
 
 class QuestionAttemptPolicy(Form):
-    """What is otherwise for one question."""
+    """How one question differs from the others."""
 
     most: Annotated[int, Field(ge=1, le=1000)] | None = Field(
-        default=None, description="How many attempts a student has at this question."
+        default=None, description="The number of attempts at this question."
     )
     counted: Literal["best", "last", "first"] | None = Field(
         default=None, description="Which of the attempts counts."
     )
     feedback: Literal["full", "correctness", "after_due", "none"] | None = Field(
-        default=None, description="How much a student is told about an attempt."
+        default=None, description="How much feedback a student gets on an attempt."
     )
 
 
@@ -65,40 +65,39 @@ class AssignmentFile(Form):
 
     id: Identifier = Field(description="The name of the folder.")
     title: str = Field(description="What the student sees above the questions.")
-    description: str = Field(default="", description="What it is about, for the student.")
+    description: str = Field(default="", description="A description for the student.")
     questions: tuple[Identifier, ...] = Field(
         min_length=1, description="The questions in order; each has a file of its own."
     )
     opens: LocalTime | None = Field(
-        default=None, description="When students may begin; without it they always may."
+        default=None, description="When students may begin; without it, at any time."
     )
     due: LocalTime | None = Field(
-        default=None, description="Until when answers are in time; 23:59 means the whole minute."
+        default=None,
+        description="The last minute in which answers are on time; 23:59 includes that minute.",
     )
     time_zone: str = Field(
-        default="UTC", description="The time zone of both, such as Europe/Warsaw."
+        default="UTC", description="The time zone of opens and due, such as Europe/Warsaw."
     )
-    late: LatePolicy = Field(
-        default=LatePolicy(), description="What happens to what comes after the due date."
-    )
+    late: LatePolicy = Field(default=LatePolicy(), description="How late answers are treated.")
     attempts: AttemptPolicy = Field(
         default=AttemptPolicy(), description="How often students may try."
     )
     exceptions: dict[Identifier, QuestionAttemptPolicy] = Field(
         default_factory=dict,
-        description="What is otherwise for single questions, such as c-ii: {most: 3}.",
+        description="Exceptions for single questions, such as c-ii: {most: 3}.",
     )
     grades: dict[str, str] = Field(
         default_factory=dict,
-        description='From so many points on, this grade; such as 30: "3".',
+        description='Each grade by the points from which it is given, such as 30: "3".',
     )
-    lowest_grade: str = Field(default="", description="The grade below all of them.")
+    lowest_grade: str = Field(default="", description="The grade below the lowest of these.")
 
     @field_validator("time_zone")
     @classmethod
     def _is_known(cls, name: str) -> str:
         if name not in available_timezones():
-            raise ValueError(f"{name!r} is no time zone; write one such as Europe/Warsaw")
+            raise ValueError(f"{name!r} is not a time zone; write one such as Europe/Warsaw")
         return name
 
     @field_validator("opens", "due")
@@ -112,22 +111,22 @@ class AssignmentFile(Form):
     def _exceptions_are_for_questions(self) -> AssignmentFile:
         for question in self.exceptions:
             if question not in self.questions:
-                raise ValueError(f"there is an exception for {question!r}, which is no question")
+                raise ValueError(f"there is an exception for {question!r}, which is not a question")
         return self
 
     @model_validator(mode="after")
     def _thresholds_are_points(self) -> AssignmentFile:
         for threshold in self.grades:
             if not threshold.replace(".", "", 1).isdigit():
-                raise ValueError(f"{threshold!r} is no number of points")
+                raise ValueError(f"{threshold!r} is not a number of points")
         return self
 
     def due_at(self) -> datetime | None:
-        """The due date as an aware time; None where there is none."""
+        """The due date as an aware time, or None."""
         return self._aware(self.due)
 
     def opens_at(self) -> datetime | None:
-        """When students may begin, as an aware time; None where they always may."""
+        """When students may begin, as an aware time; None if at any time."""
         return self._aware(self.opens)
 
     def _aware(self, text: str | None) -> datetime | None:
@@ -145,12 +144,7 @@ class AssignmentFile(Form):
         return self.attempts.model_copy(update=exception.model_dump(exclude_none=True))
 
     def grade_for(self, points: Decimal) -> str:
-        """The grade for a number of points; empty where the assignment has no scale."""
-        best = self.lowest_grade
-        for threshold, grade in sorted(self.grades.items(), key=lambda item: Decimal(item[0])):
-            if points >= Decimal(threshold):
-                best = grade
-        return best
-
-
-__all__ = ["AssignmentFile", "AttemptPolicy", "LatePolicy", "Points", "QuestionAttemptPolicy"]
+        """The grade for a number of points; empty if the assignment has no scale."""
+        grades = {Decimal(threshold): grade for threshold, grade in self.grades.items()}
+        reached = [threshold for threshold in grades if threshold <= points]
+        return grades[max(reached)] if reached else self.lowest_grade

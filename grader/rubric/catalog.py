@@ -1,4 +1,4 @@
-"""All assignments of a folder, loaded, checked and known by the hash of their content."""
+"""Loading the assignments of a folder, with every error in their files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Rubric:
     compiled: CompiledQuestion
     text: str
     earlier: Rubric | None = None
-    """The earlier question's file, where this one builds on one."""
+    """The rubric of the earlier question that this one uses, if any."""
 
     @property
     def question(self) -> Question:
@@ -39,7 +39,7 @@ class Rubric:
 
     @property
     def scope(self) -> FormulaScope:
-        """All names that the file's expressions may use."""
+        """The names that the file's expressions may use."""
         return self.compiled.scope
 
     @property
@@ -78,9 +78,9 @@ class Catalog:
         for assignment in self.assignments.values():
             yield from assignment.rubrics.values()
 
-    def get_rubric(self, wanted: str) -> Rubric:
+    def get_rubric(self, rubric_id: str) -> Rubric:
         """The question called `ASSIGNMENT/QUESTION`."""
-        assignment, _, question = wanted.partition("/")
+        assignment, _, question = rubric_id.partition("/")
         if assignment not in self.assignments:
             raise OperatorError(
                 f"There is no assignment {assignment!r}. Known: {', '.join(self.assignments)}."
@@ -94,21 +94,21 @@ class Catalog:
 
 
 def get_shipped_folder() -> Path:
-    """Where the shipped rubrics are: in the source tree, or inside the installed package."""
+    """The folder of the shipped rubrics, in the source tree or the installed package."""
     package = Path(str(resources.files("grader")))
     for folder in (package / "_shipped" / "rubrics", package.parent / "rubrics"):
         if folder.is_dir():
             return folder
-    raise OperatorError("The shipped rubrics are not installed; name a folder of your own.")
+    raise OperatorError("The shipped rubrics are not installed; give the folder of your own.")
 
 
 def load_catalog(folder: Path) -> Catalog:
-    """Load every assignment in a folder, or the one that the folder itself is.
+    """Load every assignment in a folder; the folder may also be a single assignment.
 
     Raises
     ------
     RubricErrors
-        With the mistakes of all files.
+        With the errors of all files.
     """
     if not folder.is_dir():
         raise OperatorError(f"There is no folder {folder}.")
@@ -118,7 +118,7 @@ def load_catalog(folder: Path) -> Catalog:
         folders = sorted(path.parent for path in folder.glob("*/assignment.yaml"))
     if not folders:
         raise OperatorError(
-            f"There is no assignment in {folder}, that is, no folder with an assignment.yaml."
+            f"There is no assignment in {folder}: no folder in it has an assignment.yaml."
         )
     errors: list[RubricError] = []
     assignments = {}
@@ -179,12 +179,12 @@ def read_assignment(name: str, form: str, rubrics: Mapping[str, str]) -> Compile
 
 
 def _is_follow_up(error: RubricError) -> bool:
-    """Whether an error may only come from an earlier question that is broken itself."""
+    """Whether an error may be due to errors in an earlier question."""
     return error.field == "uses.question"
 
 
 def read_rubric(text: str, *, path: Path, assignment: str, earlier: Mapping[str, Rubric]) -> Rubric:
-    """Load one question from its text; the path is only for telling where mistakes are."""
+    """Read one question from its text; the path is only for the locations of errors."""
     document = read_document(text, file=_shorten_path(path))
     form = to_model(document, QuestionFile)
     if form.id != path.stem:
@@ -205,13 +205,17 @@ def _load_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise RubricErrors([_make_error(path, f"this is not UTF-8 text: {error.reason}")]) from None
+        raise RubricErrors(
+            [_make_error(path, f"the file is not UTF-8 text: {error.reason}")]
+        ) from None
     except OSError as error:
-        raise RubricErrors([_make_error(path, f"this cannot be read: {error.strerror}")]) from None
+        raise RubricErrors(
+            [_make_error(path, f"the file cannot be read: {error.strerror}")]
+        ) from None
 
 
 def _shorten_path(path: Path) -> str:
-    """The last parts of a path: enough to find the file, and no part of the machine."""
+    """The last two parts of a path: enough to find the file, nothing about the machine."""
     return "/".join(path.parts[-2:])
 
 

@@ -1,4 +1,4 @@
-"""Rubric file → question: every expression read, every shape checked, every name known."""
+"""Compiling a rubric file into a question: expressions are read, shapes and names checked."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 from decimal import Decimal
 
 from grader.domain.shapes import CONDITION, NUMBER, Kind, Shape, make_shape
+from grader.domain.validation import FieldPath
 from grader.engine import question as q
-from grader.engine.question import Question
 from grader.engine.random.keysets import GaussianKeys, InSpan, KeySets, Stretch
 from grader.formula.eval.functions import CORE_FUNCTIONS
 from grader.formula.typed.scope import Family, FormulaScope
@@ -22,13 +22,12 @@ from grader.rubric.compile_draws import (
     compile_families,
     compile_uses,
 )
-from grader.rubric.document import FieldPath, RubricDocument
+from grader.rubric.document import RubricDocument
 from grader.rubric.expressions import ExpressionReader
-from grader.rubric.forms import QuestionFile
 
 
 def compile_question(
-    form: QuestionFile,
+    form: m.QuestionFile,
     document: RubricDocument,
     *,
     assignment: str,
@@ -44,7 +43,7 @@ def compile_question(
     Raises
     ------
     RubricErrors
-        With the places of what cannot be used.
+        With every error found before compiling had to stop.
     """
     reader = ExpressionReader(document)
     uses = compile_uses(reader, form.uses, earlier)
@@ -58,7 +57,7 @@ def compile_question(
     reader.stop_on_errors()
     compute = _compile_steps(reader, form.compute)
     reader.stop_on_errors()
-    question = Question(
+    question = q.Question(
         id=f"{assignment}/{form.id}",
         revision=form.revision,
         draws=draws,
@@ -72,7 +71,7 @@ def compile_question(
         plots=tuple(_compile_plots(reader, form.plots)),
         fresh_variants=form.fresh_variants,
     )
-    # A criterion that could not be read has no points; to say that they are missing helps nobody.
+    # A criterion with an error is not in the list, so its points would seem to be missing.
     reader.stop_on_errors()
     _check_points(reader, form, question)
     _check_references(reader, form, question)
@@ -80,12 +79,12 @@ def compile_question(
     return CompiledQuestion(question, reader.scope)
 
 
-#: Up to how many key sets are drawn while a level is undecided.
+#: The numbers of key sets to draw while a level is undecided.
 _KEY_SET_COUNTS = (2000, 8000, 32_000)
 
 
 def _compile_fields(reader: ExpressionReader, form: m.QuestionFile) -> list[f.Field]:
-    """The fields of an answer; their names are declared."""
+    """Compile the fields of an answer and declare their names."""
     given = set(form.given)
     fields: list[f.Field] = []
     shapes: dict[str, Shape] = {}
@@ -93,12 +92,11 @@ def _compile_fields(reader: ExpressionReader, form: m.QuestionFile) -> list[f.Fi
         path: FieldPath = ("answer", name)
         match answer:
             case m.ArrayForm():
-                shape = make_shape(reader.axes(answer.shape, (*path, "shape")))
-                scope = _make_student_scope(reader, answer.symbols, given, (*path, "symbols"))
-                fields.append(f.ArrayField(name, shape, scope))
-                shapes[name] = shape
+                shapes[name] = make_shape(reader.axes(answer.shape, (*path, "shape")))
+                scope = _make_student_scope(reader, answer.symbols, given, path)
+                fields.append(f.ArrayField(name, shapes[name], scope))
             case m.NumberForm():
-                scope = _make_student_scope(reader, answer.symbols, given, (*path, "symbols"))
+                scope = _make_student_scope(reader, answer.symbols, given, path)
                 fields.append(f.NumberField(name, scope))
                 shapes[name] = NUMBER
             case m.ChoiceForm():
@@ -116,11 +114,11 @@ def _compile_fields(reader: ExpressionReader, form: m.QuestionFile) -> list[f.Fi
 def _make_student_scope(
     reader: ExpressionReader, symbols: tuple[str, ...], given: set[str], path: FieldPath
 ) -> FormulaScope:
-    """What a student's formula may use: the sizes and what is listed, nothing else."""
+    """The scope of a student's formula: the sizes and the listed symbols, nothing else."""
     drawn = reader.scope
     for place, name in enumerate(symbols):
         if name not in drawn.shapes and name not in drawn.families:
-            reader.error((*path, place), f"{name} was not drawn")
+            reader.error((*path, "symbols", place), f"{name} is not drawn")
     return FormulaScope(
         shapes={name: drawn.shapes[name] for name in symbols if name in drawn.shapes},
         constants=drawn.constants,
@@ -145,7 +143,7 @@ def _keep_known_labels(family: Family, given: set[str]) -> Family:
 
 
 def _compile_key_sets(reader: ExpressionReader, form: m.KeySetsForm | None) -> KeySets | None:
-    """How key sets are drawn; their names are declared."""
+    """Compile how key sets are drawn, and declare their names."""
     if form is None:
         return None
     numbers = {}
@@ -198,14 +196,14 @@ def _compile_sample(
     if keys.stretched is not None:
         by = reader.read(keys.stretched.by, (*inner, "stretched", "by"), NUMBER)
         if keys.stretched.index not in reader.scope.indices:
-            reader.error((*inner, "stretched", "index"), "this is no drawn index")
+            reader.error((*inner, "stretched", "index"), "this is not a drawn index")
         if by is not None:
             stretch = Stretch(keys.stretched.index, by)
     return GaussianKeys(mean, variance, stretch)
 
 
 def _compile_steps(reader: ExpressionReader, forms: Mapping[str, str]) -> dict[str, Node]:
-    """The quantities to compute, each with the ones before it in scope."""
+    """Compile the quantities to compute, each with those before it in scope."""
     nodes = {}
     for name, text in forms.items():
         path: FieldPath = ("compute", name)
@@ -214,21 +212,16 @@ def _compile_steps(reader: ExpressionReader, forms: Mapping[str, str]) -> dict[s
             continue
         nodes[name] = node
         reader.add_shapes({name: node.shape}, path)
-        _number_outputs(reader, name, node)
+        if node.shape.kind is Kind.MATRIX:
+            # Outputs may be named by number, as in papers: c_2.
+            reader.add_family(name, replace(reader.scope.families[name], numbered=True))
         if collect_names(node) & reader.sampled:
             reader.sampled.add(name)
     return nodes
 
 
-def _number_outputs(reader: ExpressionReader, name: str, node: Node) -> None:
-    """Computed outputs may be spoken of by number, as papers do: c_2."""
-    if node.shape.kind is Kind.MATRIX:
-        family = replace(reader.scope.families[name], numbered=True)
-        reader.scope = replace(reader.scope, families={**reader.scope.families, name: family})
-
-
 def _compile_criteria(reader: ExpressionReader, form: m.QuestionFile) -> list[q.Criterion]:
-    """The criteria of the list, then those that fields bring along."""
+    """Compile the listed criteria, then those of fields with points."""
     criteria: list[q.Criterion] = []
     for place, each in enumerate(form.criteria):
         path: FieldPath = ("criteria", place)
@@ -251,13 +244,15 @@ def _compile_levels(
     reader: ExpressionReader, forms: tuple[m.LevelForm, ...], is_sampled: bool, path: FieldPath
 ) -> tuple[q.Level, ...]:
     for place, form in enumerate(forms):
-        here: FieldPath = (*path, "levels", place)
+        level: FieldPath = (*path, "levels", place)
         if is_sampled and form.share is None:
-            reader.error(here, "share is missing: this measure is taken on many key sets")
+            reader.error(level, "share is missing: this measure has a value for each key set")
         if not is_sampled and form.share is not None:
-            reader.error((*here, "share"), "there is nothing to take a share of: no key sets")
+            reader.error(
+                (*level, "share"), "share is not allowed: this measure does not depend on key sets"
+            )
         if place and form.credit >= forms[place - 1].credit:
-            reader.error((*here, "credit"), "levels go from the best credit down")
+            reader.error((*level, "credit"), "credits must decrease from level to level")
     return tuple(q.Level(form.credit, form.within, form.at_least, form.share) for form in forms)
 
 
@@ -295,7 +290,6 @@ def _compile_field_criterion(
 def _compile_misconceptions(
     reader: ExpressionReader, form: m.QuestionFile
 ) -> list[q.Misconception]:
-    """The misconceptions, in order."""
     result = []
     shapes = reader.scope.shapes
     with_t = reader.scope.with_shapes({"t": NUMBER})
@@ -307,7 +301,7 @@ def _compile_misconceptions(
         passes = {}
         for name, text in each.passes.items():
             if name not in form.answer:
-                reader.error((*path, "passes", name), "this is no field of the answer")
+                reader.error((*path, "passes", name), "this is not a field of the answer")
                 continue
             node = reader.read(text, (*path, "passes", name), shapes[name], with_t)
             if node is not None:
@@ -317,7 +311,6 @@ def _compile_misconceptions(
 
 
 def _compile_plots(reader: ExpressionReader, forms: tuple[m.PlotForm, ...]) -> list[q.Plot]:
-    """The pictures, in order."""
     result = []
     for place, form in enumerate(forms):
         kind, texts, labels = _split_plot(form)
@@ -339,7 +332,7 @@ def _split_plot(form: m.PlotForm) -> tuple[q.PlotKind, tuple[str, ...], tuple[st
 
 
 def _check_points(reader: ExpressionReader, form: m.QuestionFile, question: q.Question) -> None:
-    """The points of criteria and fields must add up, and ids must be different."""
+    """Check that the points add up and that ids are unique."""
     total = sum((each.points for each in question.criteria), Decimal(0))
     if total != form.points:
         reader.error(("points",), f"the criteria and fields have {total} points, not {form.points}")
@@ -349,7 +342,7 @@ def _check_points(reader: ExpressionReader, form: m.QuestionFile, question: q.Qu
 
 
 def _check_references(reader: ExpressionReader, form: m.QuestionFile, question: q.Question) -> None:
-    """What criteria and misconceptions refer to must exist."""
+    """Check that criteria and misconceptions refer to existing criteria."""
     ids = {criterion.id for criterion in question.criteria}
     for place, criterion in enumerate(form.criteria):
         if criterion.needs is not None and criterion.needs not in ids:

@@ -1,4 +1,4 @@
-"""Draws, families and what a part takes from an earlier one."""
+"""Compiling draws, families and what a question takes from an earlier one."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from grader.domain.shapes import NUMBER, Kind
+from grader.domain.validation import FieldPath
 from grader.engine import question as q
 from grader.engine.random import draws as d
 from grader.formula.typed.scope import Family, FormulaScope
 from grader.reading import fields as f
 from grader.rubric import forms as m
-from grader.rubric.document import FieldPath
 from grader.rubric.expressions import ExpressionReader
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledQuestion:
-    """A question with the scope its expressions were read in."""
+    """A question with the scope of its expressions."""
 
     question: q.Question
     scope: FormulaScope
@@ -26,12 +26,14 @@ class CompiledQuestion:
 def compile_uses(
     reader: ExpressionReader, form: m.UsesForm | None, earlier: Mapping[str, CompiledQuestion]
 ) -> q.UsedQuestion | None:
-    """Take over the draws of an earlier part, and declare its answer's arrays."""
+    """Take over the draws of an earlier question, and declare the arrays of its answer."""
     if form is None:
         return None
     if form.question not in earlier:
         known = ", ".join(earlier) or "none"
-        reader.error(("uses", "question"), f"this is no earlier part of the assignment ({known})")
+        reader.error(
+            ("uses", "question"), f"this is not an earlier question of the assignment ({known})"
+        )
         reader.stop_on_errors()
     before = earlier[form.question]
     arrays = [each for each in before.question.fields if isinstance(each, f.ArrayField)]
@@ -78,10 +80,12 @@ def compile_draws(reader: ExpressionReader, forms: Mapping[str, m.DrawForm]) -> 
         if isinstance(rule, d.DistinctIndices):
             _add_indices(reader, names)
         elif len(rule.shapes) != len(names):
-            reader.error(path, f"this gives {len(rule.shapes)} values, for {len(names)} names")
+            reader.error(path, f"this gives {len(rule.shapes)} values for {len(names)} names")
         else:
             reader.add_shapes(dict(zip(names, rule.shapes, strict=True)), path)
-            _add_labels(reader, form, names[0])
+            if isinstance(form, m.OrthogonalForm) and form.labels:
+                labels = {label: row for row, label in enumerate(form.labels)}
+                reader.add_family(names[0], replace(reader.scope.families[names[0]], labels=labels))
     return result
 
 
@@ -94,15 +98,6 @@ def _add_indices(reader: ExpressionReader, names: tuple[str, ...]) -> None:
     reader.scope = replace(reader.scope, indices=indices, families=families)
 
 
-def _add_labels(reader: ExpressionReader, form: m.DrawForm, name: str) -> None:
-    if isinstance(form, m.OrthogonalForm) and form.labels:
-        family = replace(
-            reader.scope.families[name],
-            labels={label: place for place, label in enumerate(form.labels)},
-        )
-        reader.scope = replace(reader.scope, families={**reader.scope.families, name: family})
-
-
 def _compile_rule(
     reader: ExpressionReader, form: m.DrawForm, names: tuple[str, ...], path: FieldPath
 ) -> d.DrawRule | None:
@@ -110,7 +105,7 @@ def _compile_rule(
         case m.DistinctIndicesForm():
             below = reader.size(form.distinct_indices, (*path, "distinct_indices"))
             if below < len(names):
-                reader.error(path, f"there are not {len(names)} different indices below {below}")
+                reader.error(path, f"{len(names)} different indices do not fit below {below}")
             return d.DistinctIndices(len(names), below)
         case m.OrthonormalForm():
             return d.Orthonormal(*_read_row_sizes(reader, form.orthonormal, (*path, "orthonormal")))
@@ -120,10 +115,7 @@ def _compile_rule(
             return None if norm is None else d.Orthogonal(rows, columns, norm)
         case m.BasesForm():
             rows = reader.size(form.orthonormal_bases[0], (*path, "orthonormal_bases", 0))
-            counts = tuple(
-                reader.size(size, (*path, "orthonormal_bases", 1, place))
-                for place, size in enumerate(form.orthonormal_bases[1])
-            )
+            counts = reader.axes(form.orthonormal_bases[1], (*path, "orthonormal_bases", 1))
             if sum(counts) > rows:
                 reader.error(
                     path, f"{sum(counts)} orthogonal vectors do not fit in {rows} dimensions"
@@ -159,7 +151,7 @@ def compile_families(reader: ExpressionReader, forms: Mapping[str, m.FamilyForm]
         source = form.columns_of or form.rows_of or ""
         shape = reader.scope.shapes.get(source)
         if shape is None or shape.kind is not Kind.MATRIX:
-            reader.error(("families", name), f"{source} is no matrix that was drawn")
+            reader.error(("families", name), f"{source} is not a drawn matrix")
             continue
         by_columns = form.columns_of is not None
         old = reader.scope.families.get(name)
@@ -171,12 +163,12 @@ def compile_families(reader: ExpressionReader, forms: Mapping[str, m.FamilyForm]
             labels=old.labels if old and old.source == source else {},
             numbered=True,
         )
-        reader.scope = replace(reader.scope, families={**reader.scope.families, name: family})
+        reader.add_family(name, family)
 
 
 def check_given(reader: ExpressionReader, given: tuple[str, ...]) -> None:
-    """Everything that is given must have been drawn."""
+    """Check that everything given to the student is drawn."""
     members = set(reader.scope.members())
     for place, name in enumerate(given):
         if not reader.scope.knows(name) and name not in members:
-            reader.error(("given", place), f"{name} was not drawn")
+            reader.error(("given", place), f"{name} is not drawn")

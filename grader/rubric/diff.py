@@ -1,4 +1,4 @@
-"""The difference of two texts, line by line, with a few lines around every change."""
+"""The difference between two texts, line by line, with a few lines around every change."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 
-#: So many lines that stayed are shown before and after a change.
+#: Number of unchanged lines shown before and after a change.
 _CONTEXT_LINES = 3
 
 
 class DiffKind(StrEnum):
-    """What became of a line."""
+    """How a line changed."""
 
     SAME = "same"
     ADDED = "added"
     REMOVED = "removed"
     GAP = "gap"
-    """Lines that stayed and are left out here."""
+    """Unchanged lines that are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,10 @@ class DiffLine:
 
 
 def compare_texts(before: str, after: str) -> list[DiffLine]:
-    """Every line that was removed or added, in order; nothing where the texts are alike."""
+    """The removed and added lines in order; empty if the texts are equal."""
     old, new = before.splitlines(), after.splitlines()
     lines: list[DiffLine] = []
-    # Lines that come often, such as empty ones, count as much as others in files of this size.
+    # In files of this size, frequent lines such as empty ones need no special treatment.
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     for group in matcher.get_grouped_opcodes(_CONTEXT_LINES):
         if lines or group[0][1] > 0:

@@ -1,7 +1,7 @@
-"""Strict YAML to plain data, with the place of every value and of every mistake.
+"""Strict YAML to plain data, with the location of every value and of every error.
 
-``read_document`` accepts the part of YAML that means the same to every reader, and remembers where
-each value stands. `grader.rubric.validation` makes a model of the data.
+``read_document`` accepts the part of YAML that all parsers read alike, and records the location of
+each value. `grader.rubric.validation` turns the data into a model.
 
 Fields are dotted paths with list positions counted from one: ``criteria.2.levels.1.within``.
 """
@@ -17,9 +17,8 @@ from typing import Any, Never
 
 import yaml
 
+from grader.domain.validation import YAML, FieldPath, describe_kind, describe_value
 from grader.errors import FileLocation, RubricError, RubricErrors
-
-FieldPath = tuple[str | int, ...]
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 40
@@ -41,11 +40,11 @@ _PLAIN_MESSAGES = {
 
 @dataclass(frozen=True, slots=True)
 class RubricDocument:
-    """A rubric file as plain data, with the place of every value and of every key.
+    """A rubric file as plain data, with the location of every value and of every key.
 
-    ``data`` is a mapping; it holds nothing but mappings with text keys, lists, text, finite
-    numbers, booleans and ``None``. ``places`` and ``keys`` tell by path where a value and the key
-    before it stand; list positions in paths count from zero, as in the data.
+    ``data`` is a mapping of nothing but mappings with text keys, lists, text, finite numbers,
+    booleans and ``None``. ``places`` and ``keys`` are the locations of values and of their keys by
+    path; list positions in paths count from zero, as in the data.
     """
 
     file: str
@@ -57,9 +56,9 @@ class RubricDocument:
 def make_error(
     document: RubricDocument, path: FieldPath, message: str, *, at_key: bool = False
 ) -> RubricError:
-    """Return an error at the closest known place of a path: the value's, or one that holds it.
+    """Return an error at the location of a path, or of the closest value around it.
 
-    With ``at_key`` the error points at the key before the value, where there is one.
+    With ``at_key`` the error points at the key before the value, if there is one.
     """
     if at_key and path in document.keys:
         return RubricError(message, place=document.keys[path], field=_dotted(path))
@@ -72,21 +71,21 @@ def _dotted(path: FieldPath) -> str:
 
 
 def combine_errors(errors: list[RubricError]) -> RubricErrors:
-    """All the errors as one, in the order of the file."""
+    """All the errors as one, sorted by line."""
     return RubricErrors(sorted(errors, key=lambda error: (error.place.line, error.place.column)))
 
 
 def read_document(text: str, *, file: str) -> RubricDocument:
     """Read strict YAML as plain data.
 
-    Unquoted ``true``, ``false``, ``null``, ``~``, nothing at all and decimal numbers mean what they
-    say. All other scalars are text, and so is every key: ``30: x`` has the key ``"30"``.
+    Unquoted ``true``, ``false``, ``null``, ``~``, empty values and decimal numbers have their usual
+    meaning. All other scalars are text, and so is every key: ``30: x`` has the key ``"30"``.
 
     Raises
     ------
     RubricErrors
-        With every duplicate or unfit key, anchor, alias, tag, merge key and ambiguous word; what
-        cannot be read past (a syntax error, a second document, nesting too deep) ends the list.
+        With every duplicate or invalid key, anchor, alias, tag, merge key and ambiguous word.
+        Reading stops at a syntax error, a second document or nesting that is too deep.
     """
     text = text.removeprefix("\ufeff")
     _check_characters(text, file)
@@ -120,15 +119,15 @@ def _explain(text: str, error: yaml.MarkedYAMLError) -> str:
 
 
 class _UnreadableError(Exception):
-    """The rest of the file cannot be read; the reason is already noted."""
+    """The rest of the file cannot be read; the error is already recorded."""
 
 
 class _YamlReader:
-    """Builds plain data from the parser's events and notes what must be refused.
+    """Builds plain data from the parser's events and records what is refused.
 
-    Events are used rather than composed nodes, because nodes have forgotten anchors and tags, and
-    because composing recurses as deep as the file says before anything can be checked. What is
-    refused is read as empty text, so that reading can go on.
+    Events are used rather than composed nodes, because nodes have lost anchors and tags, and
+    because composing recurses as deep as the file is nested before anything can be checked. A
+    refused value is read as empty text, so that reading can go on.
     """
 
     def __init__(self, file: str, text: str) -> None:
@@ -141,7 +140,7 @@ class _YamlReader:
         self._events = yaml.parse(text, Loader=yaml.CSafeLoader)
 
     def read(self) -> Any:
-        """Return the data, of use only if no errors are noted."""
+        """Return the data; it is valid only if there are no errors."""
         try:
             return self._root()
         except yaml.MarkedYAMLError as error:
@@ -158,13 +157,12 @@ class _YamlReader:
         event = next(self._events)
         data = self._value(event, ())
         if not isinstance(data, dict):
-            self._note(
-                f"the file must be a mapping, but it is {describe_kind(data)}", event.start_mark
-            )
+            message = f"the file must be a mapping, but it is {describe_kind(data, YAML)}"
+            self._note(message, event.start_mark)
         next(self._events)
         end = next(self._events)
         if not isinstance(end, yaml.StreamEndEvent):
-            self._stop("a file holds one document only", end.start_mark)
+            self._stop("a file must have only one document", end.start_mark)
         return data
 
     def _value(self, event: yaml.Event, path: FieldPath) -> Any:
@@ -199,17 +197,17 @@ class _YamlReader:
     def _key(self, event: yaml.Event, path: FieldPath) -> str:
         if not isinstance(event, yaml.ScalarEvent):
             self._stop("a key must be text", event.start_mark, path)
-        here = (*path, str(event.value))
-        self._refuse_properties(event, here)
-        value = self._scalar(event, here)
+        own = (*path, str(event.value))
+        self._refuse_properties(event, own)
+        value = self._scalar(event, own)
         if value is None or isinstance(value, bool):
-            self._note("a key must be text; put it in quotes", event.start_mark, here)
+            self._note("a key must be text; put it in quotes", event.start_mark, own)
         if event.value == "<<" and not event.style:
-            self._note("merge keys are not allowed; write it out", event.start_mark, here)
-        if here in self.keys:
-            first = f"this key stands already in line {self.keys[here].line}"
-            self._note(first, event.start_mark, here)
-        self.keys.setdefault(here, self._place(event.start_mark))
+            self._note("merge keys are not allowed; write it out", event.start_mark, own)
+        if own in self.keys:
+            first = f"this key is already in line {self.keys[own].line}"
+            self._note(first, event.start_mark, own)
+        self.keys.setdefault(own, self._place(event.start_mark))
         return str(event.value)
 
     def _scalar(self, event: yaml.ScalarEvent, path: FieldPath) -> bool | int | float | str | None:
@@ -249,8 +247,8 @@ _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
 _CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
-# What some readers of YAML take for something else than text. The words y and n are not among them,
-# because rubrics need n as the name of a size.
+# What some parsers of YAML do not read as text. The words y and n are not among them, because
+# rubrics need n as the name of a size.
 _AMBIGUOUS = (
     (r"(?i:yes|no|on|off|true|false)", "some programs read it as true or false"),
     (r"(?i:null)", "some programs read it as empty"),
@@ -263,7 +261,7 @@ _AMBIGUOUS = (
 
 
 def _read_scalar(text: str) -> bool | int | float | str | None:
-    """Return what an unquoted scalar means; raise ``ValueError`` where readers would disagree."""
+    """Return the value of an unquoted scalar; ``ValueError`` where parsers disagree."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if _INTEGER.fullmatch(text):
@@ -275,7 +273,7 @@ def _read_scalar(text: str) -> bool | int | float | str | None:
     for pattern, reason in _AMBIGUOUS:
         if re.fullmatch(pattern, text):
             raise ValueError(
-                f"{describe_value(text)} must be put in quotes or written otherwise: {reason}"
+                f"{describe_value(text)} must be quoted or written differently: {reason}"
             )
     return text
 
@@ -287,30 +285,3 @@ def _read_float(text: str) -> float:
     if vanished or not math.isfinite(value):
         raise ValueError("the number is too large or too small to compute with")
     return value
-
-
-_MAX_QUOTED = 40
-
-
-def describe_kind(value: Any) -> str:
-    """What a value is, in words that follow *but it is*."""
-    match value:
-        case None:
-            return "empty"
-        case bool():
-            return str(value).lower()
-        case int() | float():
-            return f"the number {value}"
-        case str():
-            return "text"
-        case list():
-            return "a list"
-        case _:
-            return "a mapping"
-
-
-def describe_value(value: Any) -> str:
-    """The value itself, quoted if it is text; a long text is not repeated."""
-    if isinstance(value, str):
-        return repr(value) if len(value) <= _MAX_QUOTED else "a longer text"
-    return describe_kind(value).removeprefix("the number ")

@@ -1,25 +1,27 @@
-"""What all parts of the compiler share: reading expressions and noting mistakes."""
+"""Reading the expressions of a rubric file and collecting its errors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from grader.domain.shapes import NUMBER, Shape
+from grader.domain.validation import FieldPath
 from grader.engine.functions import RUBRIC_FUNCTIONS
 from grader.errors import FormulaError, RubricError, RubricErrors
 from grader.formula.eval.evaluate import Environment, evaluate_finite
 from grader.formula.formula import read_tree
-from grader.formula.typed.scope import FormulaScope
+from grader.formula.typed.scope import Family, FormulaScope
 from grader.formula.typed.tree import Node, collect_names
-from grader.rubric.document import FieldPath, RubricDocument, make_error
+from grader.rubric.document import RubricDocument, make_error
 from grader.rubric.forms import Quantity, Size
 
 
 class ExpressionReader:
     """Reads the expressions of one rubric file, in a scope that grows as names are declared.
 
-    Mistakes are noted rather than raised, so that the author sees all of them. `sampled` are the
-    names whose values change from key set to key set.
+    Errors are collected rather than raised, so that the author sees all of them. `sampled` holds
+    the names whose values change from key set to key set.
     """
 
     def __init__(self, document: RubricDocument) -> None:
@@ -29,11 +31,11 @@ class ExpressionReader:
         self.sampled: set[str] = set()
 
     def error(self, path: FieldPath, message: str) -> None:
-        """Note a mistake at a place of the file."""
+        """Add an error at a path of the file."""
         self.errors.append(make_error(self.document, path, message))
 
     def stop_on_errors(self) -> None:
-        """Raise what was noted, before the next step builds on it."""
+        """Raise the errors so far, before the next step builds on them."""
         if self.errors:
             raise RubricErrors(self.errors)
 
@@ -44,7 +46,7 @@ class ExpressionReader:
         shape: Shape | None = None,
         scope: FormulaScope | None = None,
     ) -> Node | None:
-        """Read an expression; None, with the error noted, where it cannot be."""
+        """Read an expression; None, with an error added, if it cannot be read."""
         try:
             node = read_tree(str(text), scope or self.scope)
         except FormulaError as error:
@@ -56,20 +58,24 @@ class ExpressionReader:
         return node
 
     def size(self, size: Size, path: FieldPath) -> int:
-        """A size; 1, with the mistake noted, where it is none."""
+        """Compute a size; 1, with an error added, if it is not one."""
         if isinstance(size, int):
             return size
         node = self.read(size, path, NUMBER)
         if node is None:
             return 1
         if collect_names(node):
-            self.error(path, "a size must be known beforehand")
+            self.error(path, "a size cannot depend on values that are drawn")
             return 1
         value = float(evaluate_finite(node, Environment.empty())[0, 0])
         if value != int(value) or not 1 <= value <= 1024:
             self.error(path, f"a size is a whole number from 1 to 1024, but this is {value:g}")
             return 1
         return int(value)
+
+    def add_family(self, name: str, family: Family) -> None:
+        """Declare a family, or replace the one with this name."""
+        self.scope = replace(self.scope, families={**self.scope.families, name: family})
 
     def add_shapes(self, shapes: Mapping[str, Shape], path: FieldPath) -> None:
         """Declare names, each once."""

@@ -1,12 +1,12 @@
-"""The reference of rubric files, rendered from the models: every key, what it takes, what it means.
+"""The reference of rubric files, rendered from the models: each key, its values, its meaning.
 
-`make docs` writes docs/reference/rubric.md with it, and a test holds the file to the models.
+`make docs` writes docs/reference/rubric.md with it, and a test compares the file with the models.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -22,11 +22,11 @@ from grader.rubric import forms as m
 _HEAD = """\
 # Rubric files
 
-<!-- Written by `make docs` from the descriptions in grader/rubric/forms and assignment.py. -->
+<!-- Written by `make docs` from the descriptions in grader/rubric/forms.py and assignment.py. -->
 
 An assignment is a folder with one `assignment.yaml` and one file for each question,
 `QUESTION.yaml`. The examples on this page are pieces of [a small assignment](sample/) that has
-every key; `grader check docs/reference/sample` runs it.
+every key; run it with `grader check docs/reference/sample`.
 
 The files are strict YAML: unknown and repeated keys, anchors, tags, and words that programs
 disagree on (`no`, `1_000`) are refused, each with `file:line:column` and the field.
@@ -36,7 +36,7 @@ disagree on (`no`, `1_000`) are refused, each with `file:line:column` and the fi
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """One key of a file, with the forms its value may have and the sample that shows it."""
+    """One key of a file, the forms of its value, and the sample files that show it."""
 
     key: str
     forms: Mapping[str, type[m.Form]]
@@ -85,21 +85,21 @@ _SECTIONS = (
             "item": m.ItemForm,
         },
         samples=("first.yaml", "second.yaml"),
-        note="A field with points is a criterion, too, and bears the field's name. Text and files "
-        "may be left out of an answer; all other fields must be there.",
+        note="A field with points is also a criterion with the field's name. Text and files "
+        "may be left out of an answer; all other fields are required.",
     ),
     _Section(
         "criteria",
         {"criterion": m.CriterionForm, "level": m.LevelForm},
-        note="Levels go from the best credit down. A level has a `share` where its measure depends "
-        "on key sets, and only there.",
+        note="Credits decrease from level to level. A level has a `share` if, and only if, its "
+        "measure depends on key sets.",
     ),
     _Section("misconceptions", {"misconception": m.MisconceptionForm}),
-    _Section("uses", {"used part": m.UsesForm}, samples=("second.yaml",)),
+    _Section("uses", {"used question": m.UsesForm}, samples=("second.yaml",)),
     _Section("plots", {"weights": m.WeightsPlot, "plane": m.PlanePlot, "compare": m.ComparePlot}),
     _Section("examples", {"example": m.ExampleForm, "range": m.RangeForm}),
 )
-#: What one of several forms is called, and the section that lists them.
+#: Unions of forms, each with the name of one form and the section that lists them.
 _UNIONS: tuple[tuple[object, str, str], ...] = (
     (m.DrawForm, "draw", "draw"),
     (m.SampleForm, "sample", "key_sets"),
@@ -116,15 +116,16 @@ _ASSIGNMENT: Mapping[str, type[m.Form]] = {
 
 def render_reference(sample: Path) -> str:
     """The page; `sample` is the folder of the assignment that shows every key."""
-    parts = [_HEAD, "## Kinds of values\n", _kinds()]
+    kinds = [f"| {one} | {meaning} |" for _, one, _, meaning in _KINDS]
+    parts = [_HEAD, "## Kinds of values\n", "| kind | means |", "| --- | --- |", *kinds, ""]
     parts += ["## A question\n", _docstring(m.QuestionFile), _table(m.QuestionFile)]
     for section in _SECTIONS:
-        parts += [f"## `{section.key}`\n", _description(section.key)]
+        description = m.QuestionFile.model_fields[section.key].description
+        parts += [f"## `{section.key}`\n", f"{description}\n"]
         parts += [f"{section.note}\n"] if section.note else []
         for file in section.samples:
-            parts.append(
-                _yaml(_cut_section((sample / file).read_text(encoding="utf-8"), section.key))
-            )
+            text = (sample / file).read_text(encoding="utf-8")
+            parts.append(_yaml(_cut_section(text, section.key)))
         parts += _forms(section.forms)
     whole = (sample / "assignment.yaml").read_text(encoding="utf-8")
     parts += ["## An assignment\n", _docstring(a.AssignmentFile), _yaml(whole)]
@@ -147,11 +148,6 @@ def _cut_section(text: str, key: str) -> str:
     return match[0]
 
 
-def _kinds() -> str:
-    rows = [f"| {one} | {meaning} |" for _, one, _, meaning in _KINDS]
-    return "\n".join(["| kind | means |", "| --- | --- |", *rows, ""])
-
-
 def _yaml(text: str) -> str:
     return f"```yaml\n{text}```\n"
 
@@ -160,22 +156,14 @@ def _docstring(form: type[m.Form]) -> str:
     return f"{' '.join((form.__doc__ or '').split())}\n"
 
 
-def _description(key: str) -> str:
-    return f"{m.QuestionFile.model_fields[key].description}\n"
-
-
 def _heading(name: str, form: type[m.Form]) -> str:
     return f"`{name}`" if name in form.model_fields else name.capitalize()
-
-
-def _anchor(name: str, form: type[m.Form]) -> str:
-    return "#" + _heading(name, form).strip("`").lower().replace(" ", "-")
 
 
 def _table(form: type[m.Form]) -> str:
     hints = get_type_hints(form, include_extras=True)
     rows = [
-        f"| `{field.alias or name}` | {_describe_type(hints[name], _link)} | {_default(field)} "
+        f"| `{field.alias or name}` | {_describe_type(hints[name])} | {_default(field)} "
         f"| {field.description} |"
         for name, field in form.model_fields.items()
     ]
@@ -185,7 +173,7 @@ def _table(form: type[m.Form]) -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    """What holds where the key is left out."""
+    """The value if the key is left out."""
     if field.is_required():
         return "**required**"
     value = field.default
@@ -206,30 +194,22 @@ def _format_value(value: object) -> str:
             return str(value)
 
 
-def _link(hint: Any, many: bool) -> str:
-    """A link to the forms that a value may have; empty where it is no form."""
+def _link(hint: Any, *, many: bool) -> str:
+    """A link to the forms that a value may have; empty if it is not a form."""
     for union, one, key in _UNIONS:
         if hint is union:
             return f"[{_count(one, many=many)}](#{key})"
-    if isinstance(hint, type) and issubclass(hint, m.Form):
-        return _form_link(hint, many=many)
+    for forms in (_ASSIGNMENT, *(section.forms for section in _SECTIONS)):
+        for name, form in forms.items():
+            if hint is form:
+                anchor = _heading(name, form).strip("`").lower().replace(" ", "-")
+                return f"[{_count(name, many=many)}](#{anchor})"
     return ""
-
-
-def _form_link(form: type[m.Form], *, many: bool) -> str:
-    named = dict(_ASSIGNMENT)
-    for section in _SECTIONS:
-        named |= section.forms
-    name = next(name for name, each in named.items() if each is form)
-    return f"[{_count(name, many=many)}]({_anchor(name, form)})"
 
 
 def _count(name: str, *, many: bool) -> str:
     return _PLURALS.get(name, f"{name}s") if many else name
 
-
-#: For a type that has a place of its own on the page, a link to it; empty for all others.
-_Linker = Callable[[Any, bool], str]
 
 #: The kinds of value, each with its plural and its meaning.
 _KINDS: tuple[tuple[object, str, str, str], ...] = (
@@ -239,7 +219,7 @@ _KINDS: tuple[tuple[object, str, str, str], ...] = (
         m.Size,
         "size",
         "sizes",
-        "a whole number from 1 to 1024, or a formula of sizes that stand above it, such as `m + 1`",
+        "a whole number from 1 to 1024, or a formula of sizes from the keys above, such as `m + 1`",
     ),
     (
         m.Identifier,
@@ -266,49 +246,49 @@ _PLAIN: dict[Any, tuple[str, str]] = {
 }
 
 
-def _describe_type(hint: Any, link: _Linker, *, many: bool = False) -> str:
-    """What a value of this type must be, in words; `many` asks for the plural."""
+def _describe_type(hint: Any, *, many: bool = False) -> str:
+    """The type of a value in words; `many` selects the plural."""
     for kind, one, several, _ in _KINDS:
         if hint is kind:
             return several if many else one
-    return link(hint, many) or _describe_compound(hint, link, many=many)
+    return _link(hint, many=many) or _describe_compound(hint, many=many)
 
 
-def _describe_compound(hint: Any, link: _Linker, *, many: bool) -> str:
+def _describe_compound(hint: Any, *, many: bool) -> str:
     arguments = get_args(hint)
     match get_origin(hint):
         case origin if origin is Union or origin is UnionType:
             branches = [each for each in arguments if each is not NoneType]
-            return " or ".join(_describe_type(each, link, many=many) for each in branches)
+            return " or ".join(_describe_type(each, many=many) for each in branches)
         case origin if origin is Annotated:
-            return _describe_annotated(arguments, link, many=many)
+            return _describe_annotated(arguments, many=many)
         case origin if origin is Literal:
             return " or ".join(f"`{each}`" for each in arguments)
         case origin if origin is tuple:
-            return _describe_list(arguments, link)
+            return _describe_list(arguments)
         case origin if origin is dict:
-            values = _describe_type(arguments[1], link, many=True)
+            values = _describe_type(arguments[1], many=True)
             return f"mapping to {values}" if arguments[0] is str else f"{values} by name"
         case _:
             one, several = _PLAIN[hint]
             return several if many else one
 
 
-def _describe_annotated(arguments: tuple[Any, ...], link: _Linker, *, many: bool) -> str:
+def _describe_annotated(arguments: tuple[Any, ...], *, many: bool) -> str:
     """A kind with further bounds, or a plain value with bounds."""
     base, first, *rest = arguments
     for kind, one, several, _ in _KINDS:
         if get_args(kind)[:2] == (base, first):
             return f"{several if many else one}{_describe_bounds(rest)}"
-    return f"{_describe_type(base, link, many=many)}{_describe_bounds([first, *rest])}"
+    return f"{_describe_type(base, many=many)}{_describe_bounds([first, *rest])}"
 
 
-def _describe_list(arguments: tuple[Any, ...], link: _Linker) -> str:
+def _describe_list(arguments: tuple[Any, ...]) -> str:
     if arguments[-1] is Ellipsis:
-        return f"list of {_describe_type(arguments[0], link, many=True)}"
+        return f"list of {_describe_type(arguments[0], many=True)}"
     if len(set(map(id, arguments))) == 1:
-        return f"list of two {_describe_type(arguments[0], link, many=True)}"
-    return f"list: {', '.join(_describe_type(each, link) for each in arguments)}"
+        return f"list of two {_describe_type(arguments[0], many=True)}"
+    return f"list: {', '.join(_describe_type(each) for each in arguments)}"
 
 
 def _describe_bounds(metadata: Sequence[Any]) -> str:

@@ -37,7 +37,11 @@ def mistakes(text: str) -> list[str]:
             id="share",
         ),
         pytest.param(
-            "credit: 0.5", "credit: 1", "criteria.1.levels.2.credit", "best credit down", id="order"
+            "credit: 0.5",
+            "credit: 1",
+            "criteria.1.levels.2.credit",
+            "credits must decrease",
+            id="order",
         ),
         pytest.param(
             "orthonormal: [n, d]",
@@ -61,9 +65,9 @@ def mistakes(text: str) -> list[str]:
             id="size",
         ),
         pytest.param(
-            "symbols: [mu]", "symbols: [nu]", "answer.q.symbols.1", "was not drawn", id="symbols"
+            "symbols: [mu]", "symbols: [nu]", "answer.q.symbols.1", "is not drawn", id="symbols"
         ),
-        pytest.param("given: [n,", "given: [m,", "given.1", "m was not drawn", id="given"),
+        pytest.param("given: [n,", "given: [m,", "given.1", "m is not drawn", id="given"),
         pytest.param(
             "within: 0.02, share",
             "witin: 0.02, share",
@@ -78,7 +82,7 @@ def mistakes(text: str) -> list[str]:
             "passes: {q: t q}",
             "passes: {p: t q}",
             "misconceptions.1.passes.p",
-            "no field",
+            "not a field",
             id="passes",
         ),
         pytest.param(
@@ -102,7 +106,7 @@ def mistakes(text: str) -> list[str]:
             "count: 2000",
             "count: 2000\n  count: 3000",
             "key_sets.count",
-            "stands already",
+            "is already in line",
             id="repeated",
         ),
     ],
@@ -137,12 +141,12 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 def test_a_part_that_builds_on_nothing_is_refused() -> None:
     later = rubric_of("self-attention-and-transformers/c-ii").text
-    with pytest.raises(RubricErrors, match="no earlier part of the assignment"):
+    with pytest.raises(RubricErrors, match="not an earlier question of the assignment"):
         read_rubric(later, path=Path("x/c-ii.yaml"), assignment="x", earlier={})
 
 
 def test_a_folder_without_assignments_is_told_so(tmp_path: Path) -> None:
-    with pytest.raises(OperatorError, match="no folder with an assignment"):
+    with pytest.raises(OperatorError, match="no folder in it has an assignment"):
         load_catalog(tmp_path)
 
 
@@ -169,11 +173,11 @@ def test_an_assignment_is_loaded_with_its_questions(tmp_path: Path) -> None:
         (ASSIGNMENT.replace("id: tiny", "id: other"), "but the folder is 'tiny'"),
         (ASSIGNMENT.replace("[c-i]", "[c-i, c-ii]"), "has no file c-ii.yaml"),
         (ASSIGNMENT.replace("[c-i]", "[x]"), "c-i.yaml is not listed"),
-        (ASSIGNMENT + "time_zone: Mars/Olympus\n", "is no time zone"),
+        (ASSIGNMENT + "time_zone: Mars/Olympus\n", "is not a time zone"),
         (ASSIGNMENT + "due: tomorrow\n", "due"),
         (ASSIGNMENT + "due: 2025-13-40 23:59\n", "due"),
-        (ASSIGNMENT + "grades: {many: A}\n", "is no number of points"),
-        (ASSIGNMENT + "colour: red\n", "unknown key"),
+        (ASSIGNMENT + "grades: {many: A}\n", "is not a number of points"),
+        (ASSIGNMENT + "colour: red\n", "colour: is not known here"),
     ],
 )
 def test_a_broken_assignment_is_told_with_its_place(

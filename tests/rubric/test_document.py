@@ -145,15 +145,15 @@ REFUSED = [
     pytest.param(
         "just text\n", "q.yaml:1:1: the file must be a mapping, but it is text", id="text"
     ),
-    pytest.param("a: 1\n---\nb: 2\n", "q.yaml:2:1: a file holds one document only", id="two"),
+    pytest.param("a: 1\n---\nb: 2\n", "q.yaml:2:1: a file must have only one document", id="two"),
     pytest.param(
         "a: 1\nb: {c: 1, c: 2}\n",
-        "q.yaml:2:11: b.c: this key stands already in line 2",
+        "q.yaml:2:11: b.c: this key is already in line 2",
         id="a duplicate key",
     ),
     pytest.param(
         '30: a\n"30": b\n',
-        "q.yaml:2:1: 30: this key stands already in line 1",
+        "q.yaml:2:1: 30: this key is already in line 1",
         id="a number and a text as the same key",
     ),
     pytest.param("a: &x 1\n", "q.yaml:1:4: a: anchors (&) are not allowed", id="an anchor"),

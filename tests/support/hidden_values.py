@@ -25,8 +25,7 @@ from grader.feedback.given import build_given_values
 from grader.formula.eval.arrays import LazyMatrix
 from grader.reading.fields import ArrayField
 from grader.rubric.catalog import Rubric
-from grader.rubric.forms.answers import ChoiceForm, FileForm, NumberForm, TextForm
-from grader.rubric.forms.question import ExampleForm, RangeForm
+from grader.rubric.forms import ChoiceForm, ExampleForm, FileForm, NumberForm, RangeForm, TextForm
 from grader.store.queries.courses import get_secret
 from tests.support.rubrics import shipped
 from tests.support.world import World

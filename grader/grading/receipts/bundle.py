@@ -1,7 +1,7 @@
-"""Bundles: one file with all that a student needs to see that an attempt was graded rightly.
+"""Bundles: one file with everything a student needs to check how an attempt was graded.
 
-A rubric's file holds model answers, so that a bundle has its hash at first, and its text together
-with the keys only when nobody can hand in any more (`docs/decisions/0005`).
+A rubric's file contains model answers. So a bundle has only its hash at first, and its text and the
+keys once nobody can submit any more (`docs/decisions/0005`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import jiter
 import numpy as np
 from pydantic import Field, FiniteFloat, ValidationError
 
+from grader.domain.validation import JSON, locate_errors
 from grader.engine.random.streams import KeySource, PublishedKeys
 from grader.engine.random.variants import Variant
 from grader.errors import OperatorError
@@ -23,10 +24,8 @@ from grader.grading.signing import decode_base64url, encode_base64url
 from grader.reading.fields import describe_field
 from grader.rubric.catalog import Rubric
 
-#: The largest honest bundle, an answer and two rubrics at their limits, is smaller.
+#: More than the largest valid bundle: an answer and two rubrics at their limits.
 MAX_BYTES = 8 * 1024 * 1024
-
-_ERROR_WORDS = {"missing": "is missing", "extra_forbidden": "does not belong there"}
 
 _ID = r"[a-z0-9][a-z0-9_-]{0,63}"
 AssignmentId = Annotated[str, Field(pattern=f"^{_ID}$")]
@@ -56,7 +55,7 @@ class ShownCriterion(ReportModel):
 
 
 class ShownQuestion(ReportModel):
-    """What every student sees of a question, and nothing else of its rubric."""
+    """What every student sees of a question, and nothing else from its rubric."""
 
     title: str
     prompt: str
@@ -65,11 +64,11 @@ class ShownQuestion(ReportModel):
 
 
 class EarlierQuestion(ReportModel):
-    """The earlier part that this one builds on.
+    """The earlier question that this one builds on.
 
-    `answer` is what the student had sent there, None where there was nothing; `is_own` tells
-    whether this part was tried with it, or with a reference. Both are None while results are
-    withheld, since they tell how the earlier answers came out.
+    `answer` is the student's answer to it, or None; `is_own` says whether this question was tested
+    with that answer or with a reference. Both are None while results are withheld, because they
+    reveal how the earlier answer was graded.
     """
 
     question: QuestionId
@@ -86,21 +85,21 @@ class PublishedKey(ReportModel):
 
 
 class StoredVariant(ReportModel):
-    """All that was drawn for the student, hidden draws included, as it was stored."""
+    """Everything drawn for the student as it was stored, including hidden draws."""
 
     values: dict[str, NestedNumbers]
     indices: dict[str, int]
 
     def as_variant(self, name: str) -> Variant:
-        """The same for the engine; a matrix with rows of different lengths is a ValueError."""
+        """The variant for the engine; ValueError for a matrix with rows of different lengths."""
         values = {each: np.array(value, dtype=float) for each, value in self.values.items()}
         return Variant(name, values, dict(self.indices))
 
 
 class PublishedMaterial(ReportModel):
-    """What may be known when nobody can hand in any more.
+    """What is published once nobody can submit any more.
 
-    `rubrics` are whole files by question: those of earlier parts first, the question's own last.
+    `rubrics` are whole files by question, those of earlier questions first.
     """
 
     assignment: AssignmentId
@@ -109,17 +108,17 @@ class PublishedMaterial(ReportModel):
     variant: StoredVariant
 
     def open_keys(self) -> PublishedKeys:
-        """The keys for the engine; ValueError where one is no base64url."""
+        """The keys for the engine; ValueError if one is not base64url."""
         return PublishedKeys(
             {(each.question, each.revision): decode_base64url(each.key) for each in self.keys}
         )
 
 
 class Bundle(ReportModel):
-    """A receipt with what it is about.
+    """A receipt with everything it refers to.
 
-    `publishes_at` is when the rest is expected, None where that is not known; `verdicts` is None
-    while the question's feedback is withheld.
+    `publishes_at` is when the rest is expected, or None if unknown; `verdicts` is None while the
+    question's feedback is withheld.
     """
 
     format: Literal[1]
@@ -146,12 +145,12 @@ def compose_bundle(
     publishes_at: UtcTime | None = None,
     keys: KeySource | None = None,
 ) -> Bundle:
-    """Put a bundle together.
+    """Compose a bundle.
 
     Parameters
     ----------
     answer
-        As it was sent, to the last digit: it must give the hash in the receipt.
+        Exactly as it was sent, so that it has the hash in the receipt.
     variant
         As it was stored when the student first saw the question.
     keys
@@ -173,7 +172,7 @@ def compose_bundle(
 
 
 def to_shown_question(rubric: Rubric) -> ShownQuestion:
-    """The part of a rubric that students see anyway."""
+    """The part of a rubric that students see."""
     return ShownQuestion(
         title=rubric.form.title,
         prompt=rubric.form.prompt,
@@ -211,7 +210,7 @@ def _make_published(rubric: Rubric, variant: Variant, keys: KeySource) -> Publis
 
 
 def to_tuples(value: Any) -> Any:
-    """Nested lists as nested tuples, which is how bundles hold them."""
+    """Nested lists as nested tuples, as in bundles."""
     return tuple(to_tuples(each) for each in value) if isinstance(value, list) else value
 
 
@@ -221,32 +220,27 @@ def write_bundle(bundle: Bundle) -> bytes:
 
 
 def read_bundle(raw: bytes) -> Bundle:
-    """Read a bundle from anywhere.
+    """Read a bundle from any source.
 
     Raises
     ------
     OperatorError
-        With the first thing that no bundle has: too many bytes, no JSON, a name that stands twice,
-        a key that is unknown or missing, a value of another kind.
+        With the first error: too many bytes, invalid JSON, a duplicate, unknown or missing key, or
+        a value that is not valid.
     """
     if len(raw) > MAX_BYTES:
-        raise OperatorError(f"This is no bundle: it is larger than {MAX_BYTES // 2**20} MiB.")
+        raise OperatorError(f"This is not a bundle: it is larger than {MAX_BYTES // 2**20} MiB.")
     try:
         data = jiter.from_json(raw, allow_inf_nan=False, catch_duplicate_keys=True)
     except ValueError as error:
-        raise OperatorError(f"This is no bundle: it is no valid JSON ({error}).") from None
+        raise OperatorError(f"This is not a bundle: it is not valid JSON ({error}).") from None
     if isinstance(data, Mapping) and data.get("format", 1) != 1:
         raise OperatorError(
             "This bundle has a format that this version of Keyset does not know; use a newer one."
         )
     try:
         return Bundle.model_validate_json(raw, strict=True)
-    except ValidationError as refused:
-        raise OperatorError(f"This is no bundle: {_describe_first_error(refused)}.") from None
-
-
-def _describe_first_error(refused: ValidationError) -> str:
-    fault = refused.errors(include_url=False, include_input=False, include_context=False)[0]
-    place = ".".join(str(each) for each in fault["loc"])[:200] or "the file"
-    words = _ERROR_WORDS.get(fault["type"], f"does not fit ({fault['msg']})")
-    return f"{place} {words}"
+    except ValidationError as error:
+        first = locate_errors(error.errors(include_url=False)[:1], data, JSON)[0]
+    name = ".".join(str(step) for step in first.path)[:200] or "the file"
+    raise OperatorError(f"This is not a bundle: {first.to_sentence(name)}")

@@ -1,4 +1,4 @@
-"""The first half of a replay: what a receipt says of itself, without the rubric and the keys."""
+"""Checks of a receipt that need neither the rubric nor the keys: signature, hashes, points."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CheckState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplayCheck:
-    """One thing that was compared, with a sentence about it; open where it cannot be, for now."""
+    """The result of one check and a sentence about it; open if it cannot be done yet."""
 
     name: str
     state: CheckState
@@ -30,14 +30,14 @@ class ReplayCheck:
 
 
 def make_check(name: str, agrees: bool, fine: str, otherwise: str) -> ReplayCheck:
-    """A check that could be done."""
+    """The result of a check that was done."""
     return ReplayCheck(
         name, CheckState.AGREES if agrees else CheckState.DIFFERS, fine if agrees else otherwise
     )
 
 
 def check_signature(bundle: Bundle, key: str | None) -> Iterator[ReplayCheck]:
-    """Whether the receipt is as it was signed, and whose key that was."""
+    """Check that the receipt is unchanged since it was signed, and by whose key."""
     receipt = bundle.receipt
     public = bundle.public_key if bundle.public_key is not None else key
     if receipt.signature is None and receipt.attempt is None and key is None:
@@ -73,7 +73,7 @@ def _format_key_id(public: str | None) -> str:
 
 
 def check_contents(bundle: Bundle) -> Iterator[ReplayCheck]:
-    """What needs neither the rubric nor the keys: hashes of what the student has."""
+    """Check the hashes of what the student has, and that the points add up."""
     receipt = bundle.receipt
     yield make_check(
         "answer",
@@ -82,7 +82,7 @@ def check_contents(bundle: Bundle) -> Iterator[ReplayCheck]:
         "The answer is not the one that the receipt is for.",
     )
     sent = bundle.uses.answer if bundle.uses is not None else None
-    # Which earlier answer was used is withheld together with the verdicts.
+    # The earlier answer is withheld together with the verdicts.
     if receipt.used_answer or (sent is not None and receipt.verdicts is not None):
         yield make_check(
             "earlier answer",

@@ -12,7 +12,7 @@ from grader.accounts.callers import Membership
 from grader.grading.context import GradingContext, PublishedAssignment, compute_release_time
 from grader.grading.reviews.review import ReviewTask, list_review_tasks
 from grader.rubric.catalog import Rubric
-from grader.rubric.forms.answers import FileForm, TextForm
+from grader.rubric.forms import FileForm, TextForm
 from grader.store.database import Session
 from grader.store.queries.attempts import AttemptLine
 from grader.store.queries.decisions import ClaimLine, list_claims

@@ -18,7 +18,7 @@ from grader.grading.grades.settle import update_grades
 from grader.grading.locks import lock_students
 from grader.grading.serialize import decode_judgement
 from grader.rubric.catalog import Rubric
-from grader.rubric.forms.answers import FileForm, ItemForm, TextForm
+from grader.rubric.forms import FileForm, ItemForm, TextForm
 from grader.store.database import Session
 from grader.store.ids import make_id
 from grader.store.queries.attempts import AttemptLine, JudgementLine, get_judged, list_counted

@@ -1,1 +1,1 @@
-"""Errors on the wire: problem documents, their codes, and how OpenAPI describes them."""
+"""Errors over HTTP: problem documents, their codes, and how OpenAPI describes them."""

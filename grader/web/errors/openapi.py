@@ -1,8 +1,7 @@
-"""Problems in OpenAPI: which errors a call can answer with, each with an example."""
+"""Problems in OpenAPI: the errors each call can return, with examples."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from fastapi import FastAPI
@@ -43,22 +42,22 @@ _INVALID_LIMIT = ErrorDetail(
 
 #: One realistic error of each kind; the status follows from the table in `problems`.
 EXAMPLES: tuple[KeysetError, ...] = (
-    MalformedRequest('The key "q" is there twice in one object.', code="json.repeated"),
-    MalformedRequest("The address holds the character U+0000.", code="http.invalid"),
+    MalformedRequest('The key "q" appears twice in one object.', code="json.repeated"),
+    MalformedRequest("The address contains the character U+0000.", code="http.invalid"),
     MalformedRequest("The body did not arrive within 15 seconds.", code="body.slow"),
     MalformedRequest("The body may have at most 1048576 bytes.", code="body.too_large"),
     MalformedRequest("The body must be application/json in UTF-8.", code="body.type"),
     MalformedRequest(_INVALID_LIMIT.detail, code="request.invalid", faults=(_INVALID_LIMIT,)),
-    MalformedRequest("A request may have 100 headers.", code="headers.too_large"),
+    MalformedRequest("A request may have at most 100 headers.", code="headers.too_large"),
     NotSignedIn(),
     MissingScope("attempts:write"),
     MissingRole("Only an instructor of this course may do this."),
     ForgedRequest("This request comes from another site."),
     NotFound(),
     RequestRefused("All 3 attempts at this question are used.", code="attempts.none_left"),
-    ReusedIdempotencyKey("This Idempotency-Key was sent with another answer before."),
-    OutdatedVersion("Somebody has changed this score since you read it.", current="7"),
-    MissingVersion("Send If-Match with the ETag of the score that you change."),
+    ReusedIdempotencyKey("This Idempotency-Key was already used with another answer."),
+    OutdatedVersion("Somebody else has changed this score since you read it.", current="7"),
+    MissingVersion("Send If-Match with the ETag of the score you are changing."),
     TooManyRequests("Try again in 4 seconds.", retry_after_seconds=4),
     AnswerRefused(
         [
@@ -81,64 +80,59 @@ EXAMPLES: tuple[KeysetError, ...] = (
             )
         ]
     ),
-    Unavailable("The database does not answer at the moment.", retry_after_seconds=2),
+    Unavailable("The database is not responding at the moment.", retry_after_seconds=2),
 )
 
 _DESCRIPTIONS = {
     400: "The request cannot be read.",
     401: "Not signed in.",
     403: "Signed in, but not allowed to do this.",
-    404: "There is no such thing, or it is not the caller's.",
-    405: "The address does not take this method.",
+    404: "Not found, or not the caller's.",
+    405: "The address does not support this method.",
     408: "The body did not arrive in time.",
-    409: "It cannot be done as things stand; nothing was changed.",
-    412: "It was changed by somebody else since.",
+    409: "Not possible in the current state; nothing was changed.",
+    412: "Somebody else has changed it in the meantime.",
     413: "The body is too large.",
-    415: "The body is of another type, or compressed.",
+    415: "The body has the wrong type or is compressed.",
     422: "Something in the request needs a change; nothing was done.",
-    428: "The change must say which version it changes.",
+    428: "The change must name the version that it changes.",
     429: "Too many requests.",
     431: "The headers are too large.",
     500: "Something went wrong on our side.",
-    503: "The service cannot do this now.",
+    503: "The service is temporarily unavailable.",
 }
 
-#: What the intake answers before a call that takes a body even begins.
+#: Statuses of errors found while the body is read, before the call begins.
 _BODY_STATUSES = (400, 408, 413, 415, 422)
 
 
 def build_error_responses(*errors: type[KeysetError] | int) -> dict[int | str, dict[str, Any]]:
-    """What FastAPI's ``responses=`` takes, for kinds of errors or statuses.
+    """FastAPI's ``responses=`` for types of errors or for statuses.
 
     Raises
     ------
     ValueError
-        For one that has no example here.
+        If one of them has no example here.
     """
     found: dict[int | str, dict[str, Any]] = {}
     for error in errors:
-        for example in _find_examples(error):
-            _add_example(found, example)
         if error == 500:
             found[500] = _build_response(
                 500, {"service.defect": _to_example(make_defect_problem())}
             )
+            continue
+        examples = [example for example in EXAMPLES if _is_of(example, error)]
+        if not examples:
+            raise ValueError(f"There is no example of {error}.")
+        for example in examples:
+            _add_example(found, example)
     return found
 
 
-def _find_examples(wanted: type[KeysetError] | int) -> Iterator[KeysetError]:
-    chosen = [
-        example
-        for example in EXAMPLES
-        if (
-            to_problem(example).status == wanted
-            if isinstance(wanted, int)
-            else isinstance(example, wanted)
-        )
-    ]
-    if not chosen and wanted != 500:
-        raise ValueError(f"There is no example of {wanted}.")
-    yield from chosen
+def _is_of(example: KeysetError, kind: type[KeysetError] | int) -> bool:
+    if isinstance(kind, int):
+        return to_problem(example).status == kind
+    return isinstance(example, kind)
 
 
 def _add_example(found: dict[int | str, dict[str, Any]], example: KeysetError) -> None:
@@ -157,12 +151,12 @@ def _build_response(status: int, examples: dict[str, Any]) -> dict[str, Any]:
 
 
 def _to_example(problem: Problem) -> dict[str, Any]:
-    told = problem.model_copy(update={"request_id": "01f3c9a2", "instance": "/api/v1/…"})
-    return {"summary": problem.title, "value": told.model_dump(mode="json", exclude_none=True)}
+    complete = problem.model_copy(update={"request_id": "01f3c9a2", "instance": "/api/v1/…"})
+    return {"summary": problem.title, "value": complete.model_dump(mode="json", exclude_none=True)}
 
 
 def install_openapi(app: FastAPI) -> None:
-    """Let the app's description speak of problems, instead of FastAPI's own errors."""
+    """Describe problems in the app's OpenAPI instead of FastAPI's own errors."""
     describe = app.openapi
 
     def describe_with_problems() -> dict[str, Any]:
@@ -170,7 +164,7 @@ def install_openapi(app: FastAPI) -> None:
             app.openapi_schema = _with_problems(describe())
         return app.openapi_schema
 
-    # Replacing this method is the way that FastAPI documents.
+    # FastAPI documents replacing this method.
     app.openapi = describe_with_problems  # type: ignore[method-assign]
 
 
@@ -194,7 +188,7 @@ def _replace_errors(operation: dict[str, Any]) -> None:
     if "HTTPValidationError" in str(known.get("422", {}).get("content", "")):
         known["422"] = _build_malformed_response(422)
     if operation.get("parameters"):
-        # Nothing that is sent in an address is taken for what it is not.
+        # Parameters in the address are checked before the call begins.
         known.setdefault("400", _build_malformed_response(400))
     if "requestBody" in operation:
         for status in _BODY_STATUSES:
@@ -202,8 +196,4 @@ def _replace_errors(operation: dict[str, Any]) -> None:
 
 
 def _build_malformed_response(status: int) -> dict[str, Any]:
-    found: dict[int | str, dict[str, Any]] = {}
-    for example in EXAMPLES:
-        if isinstance(example, MalformedRequest) and to_problem(example).status == status:
-            _add_example(found, example)
-    return found[status]
+    return build_error_responses(MalformedRequest)[status]

@@ -1,7 +1,7 @@
 """Errors as problems by RFC 9457: the only table of HTTP statuses.
 
-A place is told as a JSON pointer. In the body it begins with ``#/`` (``#/answer/q/3``); a parameter
-of the path, the query, a header or a cookie is ``#path/…``, ``#query/…``, ``#header/…`` or
+A location is a JSON pointer. In the body it begins with ``#/`` (``#/answer/q/3``); a parameter of
+the path, the query, a header or a cookie is ``#path/…``, ``#query/…``, ``#header/…`` or
 ``#cookie/…`` with its name.
 """
 
@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from grader.errors import (
+    MAX_PLACES,
     AnswerRefused,
     AuthorError,
     ErrorDetail,
@@ -44,9 +45,7 @@ from grader.web.errors.codes import CONFLICT_CODES, MEANINGS
 from grader.web.errors.model import MEDIA_TYPE, Problem, ProblemItem, render_problem
 from grader.web.errors.validation_messages import explain_validation_errors
 
-MOST_ERRORS = 50
-
-#: By the kind of error; the closest base counts. What is not here is a defect: 500.
+#: By type of error; the closest base class counts. Anything else is a defect: 500.
 STATUSES: Mapping[type[KeysetError], int] = {
     RequestError: 422,
     NotSignedIn: 401,
@@ -65,7 +64,7 @@ STATUSES: Mapping[type[KeysetError], int] = {
     Unavailable: 503,
 }
 
-#: A malformed request has its status by its code; what is not here is 422.
+#: The status of a malformed request by its code; any other code is 422.
 MALFORMED_STATUSES: Mapping[str, int] = {
     "body.empty": 400,
     "body.length": 400,
@@ -84,47 +83,49 @@ MALFORMED_STATUSES: Mapping[str, int] = {
     "json.repeated": 400,
 }
 
-#: What the framework itself answers, by its status.
+#: The codes of errors that the framework itself raises, by status.
 _FRAMEWORK_CODES = {404: "not_found", 405: "method.unknown", 401: "caller.unknown"}
 
 
 def to_problem(error: KeysetError) -> Problem:
-    """Return the problem that an error is told as."""
+    """Return an error as a problem."""
     status = _get_status(error)
     if status == 500:
         return make_defect_problem()
-    code = error.code
-    places = tuple(_list_items(error))[:MOST_ERRORS]
-    return Problem(
-        type=f"/docs/errors#{code}",
-        title=_get_title(code),
-        status=status,
-        code=code,
-        detail=_detail(error, places),
-        errors=places,
+    items = tuple(_list_items(error))[:MAX_PLACES]
+    return _make_problem(
+        error.code,
+        status,
+        _describe(error, items),
+        errors=items,
         hint=error.hint or None,
     )
 
 
 def make_defect_problem() -> Problem:
-    """The problem of anything that was not raised on purpose: it says nothing about itself."""
+    """The problem for an unexpected exception; it reveals nothing about it."""
+    detail = "Something went wrong on our side. It is not your request, and it was logged."
+    return _make_problem("service.defect", 500, detail)
+
+
+def _make_problem(code: str, status: int, detail: str, **more: Any) -> Problem:
     return Problem(
-        type="/docs/errors#service.defect",
-        title=_get_title("service.defect"),
-        status=500,
-        code="service.defect",
-        detail="Something went wrong on our side. It is not your request; it was noted.",
+        type=f"/docs/errors#{code}",
+        title=_get_title(code),
+        status=status,
+        code=code,
+        detail=detail,
+        **more,
     )
 
 
 def _get_title(code: str) -> str:
-    """What a code means; a code without an entry is told by its first word."""
+    """What a code means; a code without an entry has the title of its group."""
     meaning = MEANINGS.get(code) or MEANINGS.get(f"{code.split('.')[0]}.invalid")
     return meaning.title if meaning else MEANINGS["refused"].title
 
 
 def _get_status(error: KeysetError) -> int:
-    """The HTTP status of an error."""
     if isinstance(error, MalformedRequest):
         return MALFORMED_STATUSES.get(error.code, 422)
     found = (STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
@@ -132,7 +133,7 @@ def _get_status(error: KeysetError) -> int:
 
 
 def build_error_headers(error: KeysetError) -> dict[str, str]:
-    """The headers that belong to an error besides those of its body."""
+    """The headers that an error adds to the response."""
     match error:
         case NotSignedIn():
             return {"WWW-Authenticate": "Bearer"}
@@ -143,10 +144,8 @@ def build_error_headers(error: KeysetError) -> dict[str, str]:
             return {"ETag": f'"{_quotable(error.current)}"'}
         case TooManyRequests() | Unavailable():
             return {"Retry-After": str(max(1, error.retry_after_seconds))}
-        case MalformedRequest(code="body.slow"):
+        case MalformedRequest(code="body.slow" | "body.too_large"):
             # The rest of the body may still come; it must not be taken for the next request.
-            return {"Connection": "close"}
-        case MalformedRequest(code="body.too_large"):
             return {"Connection": "close"}
         case _:
             return {}
@@ -157,12 +156,12 @@ def _quotable(text: str) -> str:
     return "".join(c for c in plain if c.isascii() and c.isprintable() and c not in '"\\')
 
 
-def _detail(error: KeysetError, places: tuple[ProblemItem, ...]) -> str:
+def _describe(error: KeysetError, items: tuple[ProblemItem, ...]) -> str:
     if not isinstance(error, AnswerRefused | RubricErrors):
         return str(error) or _get_title(error.code)
-    if len(places) == 1:
-        return places[0].detail
-    return f"{len(places)} places need a change; nothing was judged or stored."
+    if len(items) == 1:
+        return items[0].detail
+    return f"{len(items)} places need a change; nothing was judged or stored."
 
 
 def _list_items(error: KeysetError) -> list[ProblemItem]:
@@ -172,9 +171,9 @@ def _list_items(error: KeysetError) -> list[ProblemItem]:
         case FieldError():
             return [_to_item(error.detail)]
         case RubricErrors():
-            return [_rubric_item(each) for each in error.errors]
+            return [_to_item(_to_detail(each)) for each in error.errors]
         case RubricError():
-            return [_rubric_item(error)]
+            return [_to_item(_to_detail(error))]
         case MalformedRequest():
             return [_to_item(each) for each in error.faults]
         case _:
@@ -182,44 +181,34 @@ def _list_items(error: KeysetError) -> list[ProblemItem]:
 
 
 def _to_item(detail: ErrorDetail) -> ProblemItem:
-    return ProblemItem(
-        pointer=detail.pointer,
-        code=detail.code,
-        detail=detail.detail,
-        expected=detail.expected or None,
-        got=detail.got or None,
-        hint=detail.hint or None,
-        column=detail.column,
-    )
+    """The item for one location; what is empty is left out."""
+    values = {name: getattr(detail, name) or None for name in ProblemItem.model_fields}
+    return ProblemItem.model_validate(values)
 
 
-def _rubric_item(error: RubricError) -> ProblemItem:
-    # Where rubrics arrive by HTTP, they are members of `rubrics`, and the assignment is `form`.
+def _to_detail(error: RubricError) -> ErrorDetail:
+    # Rubrics arrive by HTTP as members of `rubrics`, and the assignment's own file as `form`.
     name = error.place.file.rpartition("/")[2].removesuffix(".yaml")
     escaped = name.replace("~", "~0").replace("/", "~1")
-    return ProblemItem(
-        pointer="#/form" if name == "assignment" else f"#/rubrics/{escaped}",
-        code=error.code,
-        detail=str(error),
-        column=error.place.column,
-    )
+    pointer = "#/form" if name == "assignment" else f"#/rubrics/{escaped}"
+    return ErrorDetail(pointer, error.code, str(error), column=error.place.column)
 
 
 def build_problem_response(
     problem: Problem, request: Request, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Return a problem as a response, with the address and the id of the request."""
-    told = problem.model_copy(
+    """Return a problem as a response, with the path and the id of the request."""
+    complete = problem.model_copy(
         update={
             "instance": request.url.path.encode("utf-8", "replace").decode(),
             "request_id": getattr(request.state, "request_id", None),
         }
     )
-    return Response(render_problem(told), problem.status, dict(headers or {}), MEDIA_TYPE)
+    return Response(render_problem(complete), problem.status, dict(headers or {}), MEDIA_TYPE)
 
 
 def install_problems(app: FastAPI) -> None:
-    """Let the app answer every error with a problem."""
+    """Make the app answer every error with a problem."""
     app.add_exception_handler(KeysetError, _answer_error)
     app.add_exception_handler(RequestValidationError, _answer_validation_error)
     app.add_exception_handler(HTTPException, _answer_framework)
@@ -227,18 +216,18 @@ def install_problems(app: FastAPI) -> None:
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, KeysetError), "it is registered for this kind"
+    assert isinstance(error, KeysetError), "registered for this type"
     return build_problem_response(to_problem(error), request, build_error_headers(error))
 
 
 async def _answer_validation_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError), "it is registered for this kind"
+    assert isinstance(error, RequestValidationError), "registered for this type"
     malformed = explain_validation_errors(error.errors(), error.body)
     return build_problem_response(to_problem(malformed), request)
 
 
 async def _answer_framework(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException), "it is registered for this kind"
+    assert isinstance(error, HTTPException), "registered for this type"
     status = error.status_code
     if status >= 500:
         return build_problem_response(make_defect_problem(), request)
@@ -250,20 +239,17 @@ async def _answer_framework(request: Request, error: Exception) -> Response:
         if request.method == "OPTIONS":
             return Response(status_code=204, headers=headers)
         detail = f"{request.method} is not possible here."
-    told = Problem(
-        type=f"/docs/errors#{code}", title=_get_title(code), status=status, code=code, detail=detail
-    )
-    return build_problem_response(told, request, headers)
+    return build_problem_response(_make_problem(code, status, detail), request, headers)
 
 
 def _list_methods(request: Request) -> list[str]:
-    """All methods that the address takes; the framework itself tells those of one route only."""
+    """All methods that the address takes; the framework itself knows those of one route only."""
     found: set[str] = set()
     for context in iter_route_contexts(request.app.routes):
         pattern: Any = getattr(context, "path_regex", None)
         if pattern is not None and pattern.match(request.url.path):
             found.update(getattr(context, "methods", None) or ())
-    # A HEAD is answered wherever a GET is, and this question everywhere.
+    # HEAD works wherever GET does, and OPTIONS everywhere.
     more = {"OPTIONS", "HEAD"} if "GET" in found else {"OPTIONS"}
     return sorted(found | more) if found else []
 
@@ -273,13 +259,8 @@ async def _answer_defect(request: Request, error: Exception) -> Response:
 
 
 def find_status(code: str) -> int:
-    """The HTTP status that an error with this code is answered with."""
-    if code in MALFORMED_STATUSES:
-        return MALFORMED_STATUSES[code]
-    if code == "service.defect":
-        return 500
-    if code == "method.unknown":
-        return 405
+    """The HTTP status of an error code."""
     if code in CONFLICT_CODES:
         return STATUSES[RequestRefused]
-    return next((STATUSES[kind] for kind in STATUSES if kind.code == code), 422)
+    known = {**MALFORMED_STATUSES, "service.defect": 500, "method.unknown": 405}
+    return known.get(code) or next((STATUSES[kind] for kind in STATUSES if kind.code == code), 422)

@@ -1,11 +1,11 @@
-"""OpenAPI → what the manual shows: calls by tag, fields as an indented list, examples as text."""
+"""From OpenAPI to the content of the manual: calls by tag, their fields and examples."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from grader.web.manual.schema_text import (
 )
 
 _METHODS = ("get", "post", "put", "patch", "delete")
-#: What is put into the addresses of examples where the description has no example.
+#: A parameter in a path, such as {course}.
 _PLACEHOLDER = re.compile(r"\{([^{}:]+)(?::[^{}]*)?\}")
 
 
@@ -28,7 +28,7 @@ class Parameter:
     """A parameter of the path, the query or a header."""
 
     name: str
-    place: str
+    location: str
     type: str
     is_required: bool
     limits: str
@@ -45,7 +45,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class OperationResponse:
-    """One status that a call answers with."""
+    """One status of a call's response."""
 
     status: str
     description: str
@@ -55,7 +55,7 @@ class OperationResponse:
 
     @property
     def is_error(self) -> bool:
-        """Whether it says that the call was not carried out."""
+        """Whether the call failed."""
         return not self.status.startswith(("2", "3"))
 
 
@@ -142,7 +142,7 @@ def _parameter(parameter: Mapping[str, Any], schemas: Schemas) -> Parameter:
     schema = parameter.get("schema", {})
     return Parameter(
         name=parameter["name"],
-        place=parameter["in"],
+        location=parameter["in"],
         type=describe_type(schema, schemas),
         is_required=bool(parameter.get("required")),
         limits=describe_limits(schema),
@@ -236,8 +236,3 @@ def _slug(text: str) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def count_operations(chapters: Sequence[Chapter]) -> int:
-    """How many calls there are."""
-    return sum(len(chapter.calls) for chapter in chapters)

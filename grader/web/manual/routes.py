@@ -1,4 +1,4 @@
-"""`/docs`: the API's manual and its errors, as pages that need neither a CDN nor JavaScript."""
+"""`/docs`: the manual of the API and its errors, without a CDN or JavaScript."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from starlette.staticfiles import StaticFiles
 from grader.web.errors.codes import GROUPS
 from grader.web.errors.model import Problem
 from grader.web.errors.problems import find_status
-from grader.web.manual.model import count_operations, list_chapters
+from grader.web.manual.model import list_chapters
 from grader.web.manual.schema_text import list_fields
 
 STATIC = Path(__file__).parents[1] / "static"
-# The examples name the host that was asked, so that nobody between may keep the page.
+# The examples contain the host name of the request, so shared caches must not store the page.
 _CACHED = {"Cache-Control": "private, max-age=300"}
 
 
 class CachedFiles(StaticFiles):
-    """Files that are the same for everybody and may be kept for an hour."""
+    """Static files that may be cached for an hour."""
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        """Return the file, allowed to be kept."""
+        """Return the file with its Cache-Control header."""
         response = super().file_response(*args, **kwargs)
         response.headers["Cache-Control"] = "public, max-age=3600"
         return response
@@ -38,8 +38,8 @@ class CachedFiles(StaticFiles):
 def install_manual(app: FastAPI) -> None:
     """Add `/docs`, `/docs/errors` and, unless there is one, `/static`.
 
-    The app is made with ``docs_url=None, redoc_url=None``. The pages tell what the app's OpenAPI
-    tells; who may call stands in ``x-roles`` and ``x-scopes`` of an operation.
+    The app must be made with ``docs_url=None, redoc_url=None``. The pages show the app's OpenAPI;
+    ``x-roles`` and ``x-scopes`` of an operation say who may call it.
     """
     assert app.docs_url is None, "FastAPI's own /docs would hide this one"
     if not any(isinstance(route, Mount) and route.path == "/static" for route in app.routes):
@@ -50,15 +50,16 @@ def install_manual(app: FastAPI) -> None:
     def render_manual(base: str) -> str:
         spec = app.openapi()
         chapters = list_chapters(spec, base)
+        problem = Problem.model_json_schema()
         return pages.get_template("manual.html").render(
             info=spec["info"],
             chapters=chapters,
-            calls=count_operations(chapters),
+            calls=sum(len(chapter.calls) for chapter in chapters),
             openapi_url=app.openapi_url,
-            problem=tuple(list_fields(_problem_schema(), _problem_schema().get("$defs", {}))),
+            problem=tuple(list_fields(problem, problem.get("$defs", {}))),
         )
 
-    # Neither is async: to render the page for the first time takes too long for the event loop.
+    # Neither is async: the first rendering takes too long for the event loop.
     def show_manual(request: Request) -> HTMLResponse:
         return HTMLResponse(render_manual(str(request.base_url).rstrip("/")), headers=_CACHED)
 
@@ -69,10 +70,6 @@ def install_manual(app: FastAPI) -> None:
 
     app.get("/docs", include_in_schema=False)(show_manual)
     app.get("/docs/errors", include_in_schema=False)(show_errors)
-
-
-def _problem_schema() -> dict[str, Any]:
-    return Problem.model_json_schema()
 
 
 def _environment() -> Environment:

@@ -1,4 +1,4 @@
-"""JSON Schema in words: what type a value has, which fields an object has, an example of it."""
+"""JSON Schema in words: types, fields, limits and examples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 Schema = Mapping[str, Any]
 Schemas = Mapping[str, Schema]
 
-_MOST_LEVELS = 6
+_MAX_LEVELS = 6
 _TYPES = {"integer": "whole number", "boolean": "true or false", "string": "text"}
 _FORMATS = {
     "date-time": "time",
@@ -52,7 +52,7 @@ class SchemaField:
 def describe_type(schema: Schema, schemas: Schemas, level: int = 0) -> str:
     """Return the type of a value in a few words."""
     schema = _resolve(schema, schemas)
-    if level > _MOST_LEVELS:
+    if level > _MAX_LEVELS:
         return "…"
     if "const" in schema:
         return _quoted(schema["const"])
@@ -88,8 +88,8 @@ def list_fields(
 ) -> Iterator[SchemaField]:
     """Yield the members of an object, or of the objects in a list or a choice."""
     schema = _resolve(schema, schemas)
-    # A schema that holds itself is shown once.
-    if id(schema) in seen or len(seen) > _MOST_LEVELS:
+    # A recursive schema is shown once.
+    if id(schema) in seen or len(seen) > _MAX_LEVELS:
         return
     inside = (*seen, id(schema))
     required = schema.get("required", ())
@@ -120,7 +120,7 @@ def make_example(schema: Schema, schemas: Schemas, level: int = 0) -> Any:
     for listed in ("examples", "enum"):
         if schema.get(listed):
             return schema[listed][0]
-    if level > _MOST_LEVELS:
+    if level > _MAX_LEVELS:
         return None
     for key in ("anyOf", "oneOf", "allOf"):
         if schema.get(key):
@@ -131,7 +131,7 @@ def make_example(schema: Schema, schemas: Schemas, level: int = 0) -> Any:
 def _plain_example(schema: Schema, schemas: Schemas, level: int) -> Any:
     match schema.get("type"):
         case "object":
-            # What may be left out is shown only where somebody has said how it looks.
+            # Optional members are shown only if they have an example of their own.
             needed = schema.get("required", ())
             return {
                 name: make_example(member, schemas, level + 1)
@@ -154,7 +154,7 @@ def _plain_example(schema: Schema, schemas: Schemas, level: int) -> Any:
 
 
 def _resolve(schema: Schema, schemas: Schemas) -> Schema:
-    for _ in range(_MOST_LEVELS):
+    for _ in range(_MAX_LEVELS):
         name = str(schema.get("$ref", "")).rpartition("/")[2]
         if not name:
             break
@@ -164,10 +164,10 @@ def _resolve(schema: Schema, schemas: Schemas) -> Schema:
 
 def describe_limits(schema: Schema) -> str:
     """The limits and the default of a value, in words."""
-    told = [form.format(_plain(schema[key])) for key, form in _LIMITS.items() if key in schema]
+    limits = [form.format(_plain(schema[key])) for key, form in _LIMITS.items() if key in schema]
     if schema.get("default") not in (None, "", [], {}):
-        told.append(f"by default {_quoted(schema['default'])}")
-    return ", ".join(told)
+        limits.append(f"by default {_quoted(schema['default'])}")
+    return ", ".join(limits)
 
 
 def _plain(limit: object) -> str:

@@ -394,13 +394,13 @@ def honest() -> Any:
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        pytest.param(b"", "no valid JSON", id="empty"),
-        pytest.param(b"\xff\xfe", "no valid JSON", id="no text"),
-        pytest.param(b"[]", "should be an object", id="a list"),
-        pytest.param(b"[" * 100_000, "no valid JSON", id="very deep"),
+        pytest.param(b"", "not valid JSON", id="empty"),
+        pytest.param(b"\xff\xfe", "not valid JSON", id="no text"),
+        pytest.param(b"[]", "the file must be an object, but it is a list", id="a list"),
+        pytest.param(b"[" * 100_000, "not valid JSON", id="very deep"),
         pytest.param(b'{"format": 1, "format": 1}', "uplicate key", id="a name twice"),
         pytest.param(b'{"format": 2}', "use a newer one", id="another format"),
-        pytest.param(b'{"format": NaN}', "no valid JSON", id="not a number"),
+        pytest.param(b'{"format": NaN}', "not valid JSON", id="not a number"),
         pytest.param(b" " * (MAX_BYTES + 1), "larger than 8 MiB", id="too large"),
         pytest.param(b'{"format": 1}', "receipt is missing", id="nothing in it"),
     ],

@@ -178,8 +178,8 @@ def test_misfits_are_told_in_sentences_without_what_was_sent(sample: Sample) -> 
     assert {pointer: error["detail"] for pointer, error in found.items()} == {
         "#/q/1": "q[1] must be a number, but it is text.",
         "#/q/2": "q[2] must be a number, but it is true or false.",
-        "#/kind": "kind must be one of 'row' or 'column'.",
-        "#/zz": "zz is not known here; leave it out.",
+        "#/kind": "kind must be 'row' or 'column'.",
+        "#/zz": "zz is not known here.",
         "#/title": "title must be text, but it is a number.",
     }
 
