@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -73,13 +73,6 @@ def hash_entry(line: AuditLine) -> str:
     ]
     canonical = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
     return "sha256:" + hashlib.sha256(canonical).hexdigest()
-
-
-def stream_audit(session: Session) -> Iterator[AuditLine]:
-    """All entries in order."""
-    statement = select(*_AUDIT).order_by(AuditEntryRow.number)
-    for row in session.execute(statement.execution_options(yield_per=1000)):
-        yield to_line(AuditLine, row)
 
 
 def list_audit(

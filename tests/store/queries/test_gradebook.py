@@ -194,7 +194,7 @@ def test_totals_are_found_by_their_place(database: Database) -> None:
     add_book(database, STUDENTS)
     with database.read() as session:
         found = find_totals_by_rank(
-            session, run_id=RUN, assignment=WORK, selection=EVERYBODY, places=[0, 1, 9, 10]
+            session, run_id=RUN, assignment=WORK, selection=EVERYBODY, ranks=[0, 1, 9, 10]
         )
 
     assert found == {0: Decimal("2.25"), 1: Decimal(3), 9: Decimal(20)}
