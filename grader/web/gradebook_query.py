@@ -27,9 +27,9 @@ SectionQuery = Annotated[str, Query(max_length=200, description="Only students i
 _BACK = "back"
 
 
-def format_cursor(spot: PageCursor) -> str:
+def format_cursor(cursor: PageCursor) -> str:
     """A page cursor as text."""
-    return encode_cursor(*spot.key, *([_BACK] if spot.is_backwards else []))
+    return encode_cursor(*cursor.key, *([_BACK] if cursor.is_backwards else []))
 
 
 def parse_cursor(cursor: str | None, order: SortOrder) -> PageCursor | None:

@@ -93,7 +93,7 @@ def load_gradebook(
         assignment=assignment,
         selection=selection,
         order=order,
-        spot=spot,
+        start=spot,
         limit=limit,
     )
     by_student: dict[str, dict[str, CellLine]] = {each.enrolment.id: {} for each in page.members}

@@ -232,18 +232,18 @@ def list_page(
     assignment: str,
     selection: Selection = EVERYBODY,
     order: SortOrder = BY_LOGIN,
-    spot: PageCursor | None = None,
+    start: PageCursor | None = None,
     limit: int | None = None,
 ) -> MemberPage:
     """Students in an order, from a cursor on; without a limit, all of the rest."""
-    is_backwards = spot is not None and spot.is_backwards
+    is_backwards = start is not None and start.is_backwards
     segments = _build_segments(run_id, assignment, selection, order)
     if is_backwards:
         segments.reverse()
     found = _read_segments(
         session,
         segments,
-        spot.key if spot else None,
+        start.key if start else None,
         is_backwards=is_backwards,
         limit=None if limit is None else limit + 1,
     )
@@ -254,7 +254,7 @@ def list_page(
     if not found:
         return MemberPage(())
     first, last = _make_key(found[0], order), _make_key(found[-1], order)
-    has_before, has_after = (is_more, True) if is_backwards else (spot is not None, is_more)
+    has_before, has_after = (is_more, True) if is_backwards else (start is not None, is_more)
     return MemberPage(
         tuple(_to_member(each) for each in found),
         PageCursor(first, is_backwards=True) if has_before else None,

@@ -12,7 +12,18 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import ColumnElement, Integer, Select, Text, and_, func, not_, select, type_coerce
+from sqlalchemy import (
+    ColumnElement,
+    ColumnExpressionArgument,
+    Integer,
+    Select,
+    Text,
+    and_,
+    func,
+    not_,
+    select,
+    type_coerce,
+)
 from sqlalchemy.orm import aliased
 
 from grader.domain.roles import Role
@@ -231,7 +242,10 @@ def count_students_with_attempts(session: Session, *, run_id: str) -> dict[str, 
 
 
 def _count_grades(
-    session: Session, run_id: str, count: ColumnElement[int], *conditions: ColumnElement[bool]
+    session: Session,
+    run_id: str,
+    count: ColumnElement[int],
+    *conditions: ColumnExpressionArgument[bool],
 ) -> dict[str, int]:
     statement = (
         select(GradeRow.assignment, count)

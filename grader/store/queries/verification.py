@@ -151,7 +151,8 @@ def _to_judged_line(values: list[Any]) -> JudgedLine:
     of_attempt, rest = values[: len(_OF_ATTEMPT)], values[len(_OF_ATTEMPT) :]
     used, (run_id, *judgement) = rest[: len(_USED)], rest[len(_USED) :]
     line = JudgementLine(*judgement) if judgement[0] is not None else None
-    return JudgedLine(*of_attempt, used=_to_used(used), judgement_run_id=run_id, judgement=line)
+    facts: list[Any] = [*of_attempt, _to_used(used), run_id, line]
+    return JudgedLine(*facts)
 
 
 def stream_orphans(session: Session) -> Iterator[tuple[str, str]]:
@@ -184,21 +185,20 @@ def find_stored_attempts(
         .order_by(AttemptRow.id, JudgementRow.number)
     )
 
-    def make(values: list[Any]) -> StoredAttempt:
-        judgement = values[count:]
-        has_one = judgement[0] is not None
-        return StoredAttempt(
-            AttemptLine(*values[:count]), [JudgementLine(*judgement)] if has_one else []
-        )
+    def make(values: list[Any]) -> tuple[AttemptLine, JudgementLine | None]:
+        attempt, judgement = values[:count], values[count:]
+        line = JudgementLine(*judgement) if judgement[0] is not None else None
+        return AttemptLine(*attempt), line
 
     found: dict[str, StoredAttempt | UnreadableRow] = {}
-    for line in stream_rows(session, statement, columns, make):
-        if isinstance(line, UnreadableRow):
-            found[line.id] = line
+    for row in stream_rows(session, statement, columns, make):
+        if isinstance(row, UnreadableRow):
+            found[row.id] = row
             continue
-        before = found.setdefault(line.attempt.id, line)
-        if before is not line and isinstance(before, StoredAttempt):
-            before.judgements.extend(line.judgements)
+        attempt, judgement = row
+        stored = found.setdefault(attempt.id, StoredAttempt(attempt, []))
+        if judgement is not None and isinstance(stored, StoredAttempt):
+            stored.judgements.append(judgement)
     return found
 
 

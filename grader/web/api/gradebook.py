@@ -68,7 +68,7 @@ def get_grades(
     JSON comes in pages, each with a `Link` to the next; CSV and JSON Lines come whole.
     """
     order = read_order(sort)
-    spot = parse_cursor(cursor, order)
+    start = parse_cursor(cursor, order)
     chosen = format or _FORMATS.get(accept.partition(";")[0].strip(), "json")
     with service.database.read() as session:
         book = load_gradebook(
@@ -78,7 +78,7 @@ def get_grades(
             assignment=assignment,
             selection=Selection(q.strip(), section, state),
             order=order,
-            spot=spot,
+            spot=start,
             limit=limit if chosen == "json" else None,
         )
     if chosen != "json":

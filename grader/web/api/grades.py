@@ -115,10 +115,8 @@ class OverrideUpdate(RequestBody):
 @router.put(
     _GRADE + "/override",
     summary="Override a score",
-    responses={
-        **COURSE_ERRORS,
-        **build_error_responses(RequestRefused, OutdatedVersion, MissingVersion),
-    },
+    responses=COURSE_ERRORS
+    | build_error_responses(RequestRefused, OutdatedVersion, MissingVersion),
     openapi_extra=describe_access(Scope.GRADES_WRITE, "instructors"),
 )
 async def put_override(
@@ -183,7 +181,7 @@ class ExternalScoresRead(m.ApiModel):
     summary="Enter external scores",
     status_code=201,
     response_model=ExternalScoresRead,
-    responses={**COURSE_ERRORS, **build_error_responses(RequestRefused, ReusedIdempotencyKey, 422)},
+    responses=COURSE_ERRORS | build_error_responses(RequestRefused, ReusedIdempotencyKey, 422),
     openapi_extra=describe_access(Scope.GRADES_WRITE, "instructors"),
 )
 async def create_scores(
@@ -230,7 +228,7 @@ class ExtensionCreate(RequestBody):
     summary="Give an extension",
     status_code=201,
     response_model=m.ExtensionRead,
-    responses={**COURSE_ERRORS, **build_error_responses(RequestRefused, ReusedIdempotencyKey, 422)},
+    responses=COURSE_ERRORS | build_error_responses(RequestRefused, ReusedIdempotencyKey, 422),
     openapi_extra=describe_access(Scope.GRADES_WRITE, "instructors"),
 )
 async def create_extension(

@@ -61,10 +61,8 @@ class PublicationCreate(RequestBody):
     summary="Publish rubrics and dates",
     status_code=201,
     response_model=m.PublicationRead,
-    responses={
-        **COURSE_ERRORS,
-        **build_error_responses(RequestRefused, ReusedIdempotencyKey, RubricErrors, 422),
-    },
+    responses=COURSE_ERRORS
+    | build_error_responses(RequestRefused, ReusedIdempotencyKey, RubricErrors, 422),
     openapi_extra=describe_access(Scope.PUBLISH, "instructors"),
 )
 async def create_publication(

@@ -103,10 +103,8 @@ class ReviewCreate(RequestBody):
     summary="Review a criterion",
     status_code=201,
     response_model=m.ReviewRead,
-    responses={
-        **COURSE_ERRORS,
-        **build_error_responses(RequestRefused, ReusedIdempotencyKey, OutdatedVersion, 422),
-    },
+    responses=COURSE_ERRORS
+    | build_error_responses(RequestRefused, ReusedIdempotencyKey, OutdatedVersion, 422),
     openapi_extra=describe_access(Scope.GRADES_WRITE, "assistants and instructors"),
 )
 async def create_review(

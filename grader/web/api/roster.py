@@ -159,7 +159,7 @@ def preview_roster(
     summary="Import a roster",
     status_code=201,
     response_model=RosterPlanRead,
-    responses={**COURSE_ERRORS, **build_error_responses(RequestRefused, ReusedIdempotencyKey, 422)},
+    responses=COURSE_ERRORS | build_error_responses(RequestRefused, ReusedIdempotencyKey, 422),
     openapi_extra=describe_access(Scope.ROSTER, "instructors"),
 )
 async def import_roster(
@@ -200,7 +200,7 @@ def _refuse_mass_removal(plan: RosterPlan, *, expected: int | None) -> None:
     "/courses/{course}/people/{login}",
     summary="Remove a member",
     status_code=204,
-    responses={**COURSE_ERRORS, **build_error_responses(RequestRefused)},
+    responses=COURSE_ERRORS | build_error_responses(RequestRefused),
     openapi_extra=describe_access(Scope.ROSTER, "instructors"),
 )
 async def remove_member(
@@ -227,7 +227,7 @@ class SignInLinkRead(ApiModel):
     "/courses/{course}/people/{login}/sign-in-links",
     summary="Make a sign-in link",
     status_code=201,
-    responses={**COURSE_ERRORS, **build_error_responses(RequestRefused)},
+    responses=COURSE_ERRORS | build_error_responses(RequestRefused),
     openapi_extra=describe_access(Scope.ROSTER, "instructors"),
 )
 async def create_link(
