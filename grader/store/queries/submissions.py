@@ -6,15 +6,13 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, func, select, tuple_
+from sqlalchemy import ColumnElement, and_, delete, func, select
 
 from grader.store.database import Session
 from grader.store.queries.attempts import StudentQuestion
 from grader.store.rows import list_columns, to_line
 from grader.store.tables import DraftRow, UploadRow
 from grader.store.upserts import insert_missing, insert_or_replace
-
-_DRAFT_KEY = tuple_(DraftRow.enrolment_id, DraftRow.assignment, DraftRow.question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +25,7 @@ class DraftLine:
 
 def find_draft(session: Session, *, student_question: StudentQuestion) -> DraftLine | None:
     """A student's draft of a question."""
-    statement = select(DraftRow.fields, DraftRow.saved_at).where(student_question == _DRAFT_KEY)
+    statement = select(DraftRow.fields, DraftRow.saved_at).where(_is_draft_of(student_question))
     row = session.execute(statement).one_or_none()
     return DraftLine(row[0], row[1]) if row else None
 
@@ -43,7 +41,16 @@ def put_draft(
 
 def delete_draft(session: Session, *, student_question: StudentQuestion) -> None:
     """Delete a draft, if there is one."""
-    session.execute(delete(DraftRow).where(student_question == _DRAFT_KEY))
+    session.execute(delete(DraftRow).where(_is_draft_of(student_question)))
+
+
+def _is_draft_of(student_question: StudentQuestion) -> ColumnElement[bool]:
+    enrolment_id, assignment, question = student_question
+    return and_(
+        DraftRow.enrolment_id == enrolment_id,
+        DraftRow.assignment == assignment,
+        DraftRow.question == question,
+    )
 
 
 @dataclass(frozen=True, slots=True)
