@@ -27,7 +27,6 @@ from grader.store.database import open_database
 from grader.store.migrations import (
     build_alembic_config,
     get_migrations_folder,
-    is_own_object,
     list_revisions,
     migrate_up,
 )
@@ -72,7 +71,6 @@ def write(title: str, revision: str) -> None:
             config = build_alembic_config(
                 session.connection(),
                 target_metadata=Base.metadata,
-                include_object=is_own_object,
                 render_item=render_plainly,
                 process_revision_directives=tidy,
             )

@@ -1,17 +1,16 @@
-"""Bringing a database up to date, and back.
+"""Migrating a database up and down.
 
-The migrations are the files `alembic/versions/NNNN_words.py`, one after the other: the number is
-the revision. They run in one transaction under a lock, so that any number of processes may start
-at once and none ever meets a database that is half-way.
+The migrations are the files `alembic/versions/NNNN_words.py`; the number is the revision. They run
+in one transaction under a lock, so any number of processes may start at once, and none ever sees a
+half-migrated database.
 
 After a change of `grader.store.tables`, `python tools/migration.py "What it does"` writes the next
-file; without words it writes the newest one anew, which is right only until it is released.
+file. Without words it rewrites the newest one, which is right only until that is released.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,16 +30,9 @@ if TYPE_CHECKING:
 #: The name of the state before the first migration.
 BASE = "base"
 
-# The tables of the durable jobs, which dbos makes and changes by itself. On PostgreSQL they have a
-# schema of their own, on SQLite they stand beside ours.
-_JOB_TABLES = re.compile(
-    r"dbos.*|workflow_.*|operation_outputs|notifications|streams|queues|event_dispatch_kv"
-    r"|application_versions"
-)
-
 
 def get_migrations_folder() -> Path:
-    """Where the migrations are: in the source tree, or inside the installed package."""
+    """The folder of the migrations: in the source tree, or in the installed package."""
     package = Path(str(resources.files("grader")))
     for folder in (package / "_shipped" / "alembic", package.parent / "alembic"):
         if (folder / "versions").is_dir():
@@ -49,44 +41,44 @@ def get_migrations_folder() -> Path:
 
 
 def list_revisions() -> list[str]:
-    """All revisions that this program knows, oldest first."""
+    """All revisions of this version of Keyset, oldest first."""
     files = (get_migrations_folder() / "versions").glob("[0-9]*.py")
     return sorted(file.name.partition("_")[0] for file in files)
 
 
 def find_current_revision(url: str) -> str | None:
-    """The revision that a database is at; None where it has none yet."""
+    """The revision of a database; None before the first migration."""
     with _open(url) as database, database.read() as session:
         return _find_revision(session.connection())
 
 
 def list_pending_revisions(url: str) -> list[str]:
-    """The revisions that `upgrade` would apply."""
+    """The revisions that `migrate_up` would apply."""
     return _list_later_revisions(find_current_revision(url))
 
 
 def migrate_up(url: str) -> list[str]:
-    """Bring a database up to date, and return the revisions that were applied.
+    """Migrate a database to the newest revision, and return the revisions that were applied.
 
-    Where nothing is to be done, it is one query.
+    If there is nothing to do, it is one query.
 
     Raises
     ------
     OperatorError
-        Where the database cannot be reached, is not Keyset's or is newer than the program.
+        If the database is unreachable, is not Keyset's, or belongs to a newer version.
     """
     if not list_pending_revisions(url):
         return []
     with _open_locked(url) as connection:
-        # Another process may have done it in the meantime.
-        waiting = _list_later_revisions(_find_revision(connection))
-        if waiting:
-            _run_alembic(connection, "up", waiting[-1])
-    return waiting
+        # Another process may have migrated it in the meantime.
+        pending = _list_later_revisions(_find_revision(connection))
+        if pending:
+            _run_alembic(connection, "up", pending[-1])
+    return pending
 
 
 def migrate_down(url: str, to: str) -> list[str]:
-    """Take a database back to a revision, or to `base`, and return the revisions undone."""
+    """Migrate a database down to a revision or to `base`, and return the revisions undone."""
     known = [BASE, *list_revisions()]
     if to not in known:
         raise OperatorError(f"There is no revision {to}. Known: {', '.join(known)}.")
@@ -99,18 +91,13 @@ def migrate_down(url: str, to: str) -> list[str]:
     return undone[::-1]
 
 
-def is_own_object(_: object, name: str | None, kind: str, reflected: bool, __: object) -> bool:
-    """Whether Alembic's comparison should look at an object: not at what belongs to the jobs."""
-    return not (kind == "table" and reflected and _JOB_TABLES.fullmatch(name or ""))
-
-
 def _list_later_revisions(revision: str | None) -> list[str]:
-    """The known revisions after one; a revision that is not known comes from a newer program."""
+    """The revisions after this one; an unknown revision belongs to a newer version of Keyset."""
     known = [BASE, *list_revisions()]
     if revision is not None and revision not in known:
         raise OperatorError(
-            f"The database is at revision {revision}, but this version of Keyset knows only those "
-            f"up to {known[-1]}. Install the newer version that the database was used with."
+            f"The database is at revision {revision}, but this version of Keyset knows only "
+            f"revisions up to {known[-1]}. Install the newer version that migrated the database."
         )
     return known[known.index(revision or BASE) + 1 :]
 
@@ -134,7 +121,7 @@ def _open(url: str) -> Iterator[Database]:
 
 @contextmanager
 def _open_locked(url: str) -> Iterator[Connection]:
-    """A transaction in which no other process migrates the database."""
+    """A transaction during which no other process migrates the database."""
     with _open(url) as database:
         if database.is_sqlite:
             event.listen(database.writing, "connect", _prepare_sqlite)
@@ -145,47 +132,47 @@ def _open_locked(url: str) -> Iterator[Connection]:
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _: object) -> None:
-    # To change a table SQLite must replace it, which must not count as deleting what refers to it.
+    # SQLite changes a table by replacing it, which must not delete the rows that refer to it.
     connection.execute("PRAGMA foreign_keys = OFF")
     connection.execute("PRAGMA busy_timeout = 600000")
 
 
 def _lock_migrations(session: Session) -> None:
-    """On PostgreSQL, wait as long as others need; on SQLite beginning to write has done it."""
+    """On PostgreSQL wait for the lock without a limit; on SQLite the write transaction is one."""
     if session.connection().dialect.name == "postgresql":
         session.execute(text("SET LOCAL lock_timeout = 0"))
         session.execute(text("SET LOCAL statement_timeout = 0"))
         lock(session, ["migrations"])
-        # A change of a table must not keep the whole service waiting behind one long reader.
+        # Changing a table must not block the whole service behind one long reader.
         session.execute(text("SET LOCAL lock_timeout = '10s'"))
 
 
 def _check_references(session: Session) -> None:
-    """Undo everything where a migration on SQLite left a row that refers to nothing."""
+    """Roll back if a migration on SQLite left a dangling reference."""
     if session.connection().dialect.name == "sqlite":
-        stray = session.execute(text("PRAGMA foreign_key_check")).first()
-        if stray is not None:
+        dangling = session.execute(text("PRAGMA foreign_key_check")).first()
+        if dangling is not None:
             raise OperatorError(
-                f"A row of {stray[0]} would refer to a row of {stray[2]} that is not there; "
-                "the database was left as it was."
+                f"A row of {dangling[0]} would refer to a missing row of {dangling[2]}. "
+                "The database was not changed."
             )
 
 
-def _run_alembic(connection: Connection, way: Literal["up", "down"], to: str) -> None:
-    # Alembic is imported only where there is work for it: a service that starts has none.
+def _run_alembic(connection: Connection, direction: Literal["up", "down"], to: str) -> None:
+    # Imported only when needed, so that the service starts faster.
     from alembic import command
 
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    move = command.upgrade if way == "up" else command.downgrade
-    move(build_alembic_config(connection), to)
+    migrate = command.upgrade if direction == "up" else command.downgrade
+    migrate(build_alembic_config(connection), to)
 
 
 def build_alembic_config(connection: Connection, **comparison: Any) -> Config:
-    """Alembic's configuration for one connection, and for comparing, which `env.py` passes on."""
+    """Alembic's configuration for a connection; `env.py` passes the comparison options on."""
     from alembic.config import Config
 
     config = Config()
-    # In Alembic's configuration a percent sign begins a name.
+    # In Alembic's configuration a percent sign begins an interpolation.
     config.set_main_option("script_location", str(get_migrations_folder()).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.set_main_option("file_template", "%%(rev)s_%%(slug)s")
@@ -195,8 +182,8 @@ def build_alembic_config(connection: Connection, **comparison: Any) -> Config:
 
 
 def _describe_error(error: BaseException) -> str:
-    """The first line of what the database's own library says."""
+    """The first line of the driver's message."""
     cause = error.__cause__ if isinstance(error, Unavailable) else error
-    said = cause.orig if isinstance(cause, DBAPIError) else cause
-    line = str(said).strip().partition("\n")[0]
+    original = cause.orig if isinstance(cause, DBAPIError) else cause
+    line = str(original).strip().partition("\n")[0]
     return line if line.endswith(".") else line + "."

@@ -14,13 +14,13 @@ _HUNDREDTH = Decimal("0.01")
 
 
 class Hundredths(TypeDecorator[Decimal]):
-    """Points as whole hundredths: exact, and sums in SQL stay exact."""
+    """Points as whole hundredths, so that sums in SQL are exact."""
 
     impl = Integer
     cache_ok = True
 
     def process_bind_param(self, value: Decimal | None, dialect: Dialect) -> int | None:
-        """To hundredths; more than two decimals are a defect of the caller."""
+        """To hundredths; raises ValueError for more than two decimals."""
         if value is None:
             return None
         hundredths = Decimal(value) / _HUNDREDTH
@@ -29,7 +29,7 @@ class Hundredths(TypeDecorator[Decimal]):
         return int(hundredths)
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> Decimal | None:
-        """To points, without needless zeros."""
+        """To points, without trailing zeros."""
         return None if value is None else to_points(value)
 
 
@@ -40,17 +40,17 @@ def to_points(hundredths: int) -> Decimal:
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An aware time, kept in UTC."""
+    """An aware time, stored in UTC."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """To UTC; SQLite keeps no zone, so that none is given to it."""
+        """To UTC; without the zone on SQLite, which stores none."""
         if value is None:
             return None
         if value.tzinfo is None:
-            raise ValueError("a time must know its zone")
+            raise ValueError("a time must have a zone")
         utc = value.astimezone(UTC)
         return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
 
@@ -62,7 +62,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class JsonText(TypeDecorator[Any]):
-    """Plain data as JSON text; floats come back with every bit."""
+    """Plain data as JSON text; floats are preserved exactly."""
 
     impl = Text
     cache_ok = True

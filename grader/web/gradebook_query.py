@@ -1,4 +1,4 @@
-"""How addresses speak of a gradebook: which students, in which order, from where on."""
+"""The gradebook in URLs: query parameters for selection and order, and page cursors."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ SortQuery = Annotated[
     str,
     Query(
         max_length=100,
-        description="login, total or question:ID; with a minus before it, the other way round.",
+        description="login, total or question:ID; a leading minus reverses the order.",
         examples=["-total"],
     ),
 ]
 TextQuery = Annotated[
-    str, Query(max_length=200, description="Only students whose name or login has this text.")
+    str, Query(max_length=200, description="Only students whose name or login contains this text.")
 ]
-SectionQuery = Annotated[str, Query(max_length=200, description="Only students of this section.")]
+SectionQuery = Annotated[str, Query(max_length=200, description="Only students in this section.")]
 
 _BACK = "back"
 
 
-def format_cursor(spot: PageCursor) -> str:
-    """A place as a cursor."""
-    return encode_cursor(*spot.key, *([_BACK] if spot.is_backwards else []))
+def format_cursor(cursor: PageCursor) -> str:
+    """A page cursor as text."""
+    return encode_cursor(*cursor.key, *([_BACK] if cursor.is_backwards else []))
 
 
 def parse_cursor(cursor: str | None, order: SortOrder) -> PageCursor | None:
-    """The place of a cursor in an order: behind a number, or behind a login.
+    """Parse a page cursor: a login, or a number with an enrolment's id.
 
     Raises
     ------
     MalformedRequest
-        Where it was not made for such an order.
+        If it was not made for this order.
     """
     shapes: list[tuple[type[str] | type[int], ...]] = [(str,), (str, str)]
     if order.column is not SortColumn.LOGIN:
@@ -53,12 +53,12 @@ def parse_cursor(cursor: str | None, order: SortOrder) -> PageCursor | None:
 
 
 def format_query(selection: Selection, order: SortOrder, **more: str) -> str:
-    """What stands behind an address for these students in this order, with the question mark."""
-    asked = {
+    """The query string of a URL for these students in this order, with the question mark."""
+    parameters = {
         "q": selection.text,
         "section": selection.section,
         "state": selection.state.value if selection.state else "",
         "sort": write_order(order) if order != BY_LOGIN else "",
         **more,
     }
-    return "?" + urlencode({name: value for name, value in asked.items() if value})
+    return "?" + urlencode({name: value for name, value in parameters.items() if value})

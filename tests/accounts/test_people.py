@@ -9,8 +9,8 @@ from grader.accounts.tokens import make_personal_token
 from grader.domain.roles import Scope
 from grader.errors import MalformedRequest, NotFound, NotSignedIn, RequestRefused
 from grader.store.database import Database
-from grader.store.queries.audit import stream_audit
 from grader.store.queries.people import list_people
+from tests.support.audit_entries import list_audit_entries
 from tests.support.people import LATER, NOW, add
 
 
@@ -22,7 +22,7 @@ def test_a_person_is_made_as_told_with_an_audit_entry(database: Database) -> Non
         )  # fmt: skip
     with database.read() as session:
         assert list_people(session) == [made]
-        (entry,) = stream_audit(session)
+        (entry,) = list_audit_entries(session)
 
     assert (made.login, made.is_operator) == ("ada", True)
     assert (entry.action, entry.subject, entry.by) == ("person.made", made.id, "operator")
@@ -69,7 +69,7 @@ def test_only_what_is_said_is_changed(database: Database) -> None:
         gone = change_person(session, changed, email="", is_operator=True, at=LATER, by="operator")
     with database.read() as session:
         kept = get_by_login(session, login="ada")
-        actions = [each.action for each in stream_audit(session)]
+        actions = [each.action for each in list_audit_entries(session)]
 
     assert (changed.name, changed.email, changed.is_operator) == ("Ada King", person.email, False)
     assert kept == gone
@@ -82,7 +82,7 @@ def test_a_change_to_the_same_is_no_change(database: Database) -> None:
         person = add(session, "ada")
         assert change_person(session, person, name="Ada", at=LATER, by="operator") == person
     with database.read() as session:
-        assert len(list(stream_audit(session))) == 1
+        assert len(list_audit_entries(session)) == 1
 
 
 def test_who_has_ended_gets_in_by_no_way(database: Database) -> None:

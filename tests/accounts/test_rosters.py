@@ -14,9 +14,9 @@ from grader.accounts.rosters import Difference, apply_roster, end_enrolment, enr
 from grader.domain.roles import Role, Scope
 from grader.errors import MalformedRequest, MissingRole, MissingScope, NotFound, RequestRefused
 from grader.store.database import Database
-from grader.store.queries.audit import stream_audit
 from grader.store.queries.courses import RunLine, get_member
 from grader.store.queries.people import list_people
+from tests.support.audit_entries import list_audit_entries
 from tests.support.people import (
     LATER,
     NOW,
@@ -150,7 +150,7 @@ def test_one_roster_is_one_entry_in_the_audit_chain(database: Database, run: Run
     bring(database, run, "login,name,role\nada,Ada,assistant\nbob,Bob,\n")
     bring(database, run, "login,name\nada,Ada\nbob,Bob\n")
     with database.read() as session:
-        entries = [each for each in stream_audit(session) if each.action == "roster.applied"]
+        entries = [each for each in list_audit_entries(session) if each.action == "roster.applied"]
 
     ada = members(database)["ada"].enrolment.id
     assert [each.run_id for each in entries] == [RUN]

@@ -23,6 +23,7 @@ from tests.docs.pages import (
 )
 from tests.docs.pictures import differences
 from tests.docs.service_pages import SERVICE_PAGES, follow, read_shell_steps, served_demo
+from tests.docs.store_tables import with_columns
 
 
 def refresh() -> None:
@@ -31,6 +32,8 @@ def refresh() -> None:
     _write(reference / "rubric.md", render_reference(reference / "sample"))
     commands = reference / "command-line.md"
     _write(commands, with_tables(commands.read_text(encoding="utf-8")))
+    store = reference / "store.md"
+    _write(store, with_columns(store.read_text(encoding="utf-8")))
     for page in list_pages():
         with tempfile.TemporaryDirectory() as folder:
             workshop = Workshop(Path(folder))

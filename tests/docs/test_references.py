@@ -15,8 +15,10 @@ from grader.rubric.catalog import Rubric, load_catalog
 from grader.rubric.examples import run_examples
 from grader.rubric.forms import Form, QuestionFile
 from grader.rubric.reference import render_reference
+from grader.store.tables import Base
 from tests.docs.command_line import list_commands, with_tables
 from tests.docs.pages import ROOT
+from tests.docs.store_tables import with_columns
 
 REFERENCE = ROOT / "docs" / "reference"
 SAMPLE = REFERENCE / "sample"
@@ -80,6 +82,27 @@ def test_the_tables_of_the_command_line_are_those_of_its_help() -> None:
     assert with_tables(page) == page, MEND
     assert re.findall(r"^## `(.*)`$", page, re.MULTILINE) == list(list_commands())
     assert re.findall(r"^\| (\d) \|", page, re.MULTILINE) == ["0", "1", "2", "3", "4"]
+
+
+def test_the_columns_of_the_store_are_those_of_the_tables() -> None:
+    page = (REFERENCE / "store.md").read_text("utf-8")
+
+    assert with_columns(page) == page, MEND
+
+
+def test_every_table_and_column_of_the_store_is_named() -> None:
+    overview, *sections = (REFERENCE / "store.md").read_text("utf-8").split("\n### ")
+    columns = {
+        section.partition("`\n")[0].strip("`"): re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+        for section in sections
+    }
+
+    assert columns == {
+        name: [column.name for column in table.columns]
+        for name, table in Base.metadata.tables.items()
+    }
+    for name in columns:
+        assert f"`{name}`" in overview
 
 
 def test_every_number_of_points_survives_json() -> None:

@@ -17,10 +17,10 @@ from grader.rubric.catalog import Rubric
 from grader.store.database import Session
 from grader.store.queries.insights import (
     AttemptOutcomeLine,
-    find_people_by_enrolment,
     list_students,
     stream_attempt_outcomes,
 )
+from grader.store.queries.rosters import find_names_by_enrolment
 
 _HUNDRED = Decimal(100)
 
@@ -140,12 +140,11 @@ def list_filtered_attempts(
     ]
     left = [line for line in found if after is None or _sort_key(line) > after]
     lines = nsmallest(limit, left, key=_sort_key)
-    who = find_people_by_enrolment(session, enrolment_ids=[line.enrolment_id for line in lines])
+    names = find_names_by_enrolment(session, enrolment_ids=[line.enrolment_id for line in lines])
     rows = tuple(
         ListedAttempt(
             line.attempt_id,
-            who[line.enrolment_id].login,
-            who[line.enrolment_id].name,
+            *names[line.enrolment_id],
             line.number,
             line.received_at,
             line.awarded / _HUNDRED,

@@ -69,8 +69,8 @@ def load_attempt_details(
     variant = _find_variant(session, found, rubric)
     receipt = Receipt.model_validate(found.judgement.receipt)
     reviews = list_reviews(session, attempt_ids=[attempt.id])
-    overrides = list_overrides(session, parts=[part])
-    external = list_external_scores(session, parts=[part])
+    overrides = list_overrides(session, student_questions=[part])
+    external = list_external_scores(session, student_questions=[part])
     audit = _audit(session, found)
     people = {each.by for line in (reviews, overrides, external, audit) for each in line}
     return AttemptDetails(

@@ -203,8 +203,8 @@ def open_question(
         record_view(session, run_id=membership.run.id, part=part, at=at)
     return replace(
         shown,
-        overrides=tuple(list_overrides(session, parts=[part])),
-        scores=tuple(list_external_scores(session, parts=[part])),
+        overrides=tuple(list_overrides(session, student_questions=[part])),
+        scores=tuple(list_external_scores(session, student_questions=[part])),
     )
 
 

@@ -25,7 +25,6 @@ from grader.grading.context import GradingContext
 from grader.store.database import Session
 from grader.store.queries.verification import (
     count_rows,
-    count_stored_totals,
     list_self_checks,
     run_self_check,
 )
@@ -60,18 +59,9 @@ def count_steps(session: Session, *, sample: RejudgeSample | None = None) -> int
     sizes = count_rows(session)
     again = 0
     if sample is not None:
-        again = sizes.attempts if sample.most is None else min(sample.most, sizes.attempts)
-    return (
-        sizes.attempts
-        + sizes.judgements
-        + sizes.rubric_texts
-        + sizes.publications
-        + sizes.grades
-        + count_stored_totals(session)
-        + sizes.audit
-        + sizes.answered
-        + again
-    )
+        attempts = sizes["attempts"]
+        again = attempts if sample.most is None else min(sample.most, attempts)
+    return sum(sizes.values()) + again
 
 
 def verify(

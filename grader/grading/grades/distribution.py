@@ -71,7 +71,7 @@ def load_distribution(
         run_id=run_id,
         assignment=assignment,
         selection=selection,
-        places=sorted({place for share in _QUARTERS if n for place in _nearest_ranks(n, share)}),
+        ranks=sorted({rank for share in _QUARTERS if n for rank in _nearest_ranks(n, share)}),
     )
     return TotalsDistribution(
         chosen=count_selected(session, run_id=run_id, assignment=assignment, selection=selection),

@@ -93,7 +93,7 @@ def load_gradebook(
         assignment=assignment,
         selection=selection,
         order=order,
-        spot=spot,
+        start=spot,
         limit=limit,
     )
     by_student: dict[str, dict[str, CellLine]] = {each.enrolment.id: {} for each in page.members}
@@ -167,7 +167,9 @@ def load_student_summary(
     cells = list_cells(session, assignment=assignment, enrolment_ids=[owner])
     row = GradebookRow(member, {each.question: each for each in cells})
     parts = [(owner, assignment, question) for question in {*published.form.questions, *row.grades}]
-    overrides = sorted(list_overrides(session, parts=parts), key=lambda each: each.at, reverse=True)
+    overrides = sorted(
+        list_overrides(session, student_questions=parts), key=lambda each: each.at, reverse=True
+    )
     extension = find_extensions(session, pairs=[(owner, assignment)]).get((owner, assignment))
     deciders = {each.by for each in overrides} | ({extension.by} if extension else set())
     return StudentSummary(

@@ -93,7 +93,7 @@ def override_grade(
             "This grade has changed in the meantime; look at it again.",
             current=format_grade_version(current),
         )
-    earlier = list_overrides(session, parts=[part])
+    earlier = list_overrides(session, student_questions=[part])
     add_override(
         session,
         OverrideLine(
@@ -168,7 +168,7 @@ def record_external_scores(
     parts = [(members[each.student].enrolment.id, assignment, question) for each in scores]
     lock_students(session, [part[:2] for part in parts], run_ids=[membership.run.id])
     earlier: dict[StudentQuestion, int] = {}
-    for line in list_external_scores(session, parts=parts):
+    for line in list_external_scores(session, student_questions=parts):
         earlier[line.enrolment_id, assignment, question] = line.number
     add_external_scores(
         session,

@@ -56,11 +56,11 @@ def load_events(
         reviews=select_latest_reviews(reviews),
         overrides={
             (each.enrolment_id, each.assignment, each.question): each.points
-            for each in list_overrides(session, parts=wanted)
+            for each in list_overrides(session, student_questions=wanted)
         },
         external={
             (each.enrolment_id, each.assignment, each.question): each.points
-            for each in list_external_scores(session, parts=wanted)
+            for each in list_external_scores(session, student_questions=wanted)
         },
         extensions=extensions,
     )

@@ -41,9 +41,11 @@ def save_draft(
     part: StudentQuestion = (enrolment.id, assignment, question)
     written = {name: text for name, text in fields.items() if text.strip()}
     if not written:
-        delete_draft(session, part=part)
+        delete_draft(session, student_question=part)
         return
-    put_draft(session, run_id=membership.run.id, part=part, draft=DraftLine(written, at))
+    put_draft(
+        session, run_id=membership.run.id, student_question=part, draft=DraftLine(written, at)
+    )
 
 
 def find_own_draft(
@@ -52,4 +54,4 @@ def find_own_draft(
     """What the caller wrote last and has not sent; None for staff without a place of their own."""
     if membership.enrolment is None:
         return None
-    return find_draft(session, part=(membership.enrolment.id, assignment, question))
+    return find_draft(session, student_question=(membership.enrolment.id, assignment, question))

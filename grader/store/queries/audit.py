@@ -1,9 +1,9 @@
-"""The audit chain: what staff and operators did, each entry bound to the one before."""
+"""The audit chain, in which each entry includes the hash of the previous one; signing keys."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,16 +12,16 @@ import orjson
 from sqlalchemy import insert, select
 
 from grader.store.database import Session, lock
-from grader.store.rows import to_line
+from grader.store.rows import list_columns, to_line
 from grader.store.tables import AuditEntryRow, SigningKeyRow
 
-#: What the first entry is bound to.
+#: The previous digest of the first entry.
 GENESIS_DIGEST = "sha256:" + "0" * 64
 
 
 @dataclass(frozen=True, slots=True)
 class AuditLine:
-    """Something that somebody did."""
+    """An entry of the audit chain."""
 
     number: int
     at: datetime
@@ -34,17 +34,7 @@ class AuditLine:
     digest: str
 
 
-_AUDIT = (
-    AuditEntryRow.number,
-    AuditEntryRow.at,
-    AuditEntryRow.by,
-    AuditEntryRow.run_id,
-    AuditEntryRow.action,
-    AuditEntryRow.subject,
-    AuditEntryRow.details,
-    AuditEntryRow.previous,
-    AuditEntryRow.digest,
-)
+_AUDIT = list_columns(AuditEntryRow, AuditLine)
 
 
 def add_audit_entry(
@@ -57,7 +47,7 @@ def add_audit_entry(
     run_id: str | None = None,
     details: dict[str, Any] | None = None,
 ) -> None:
-    """Add an entry in the transaction of what it tells of: neither is there without the other."""
+    """Add an entry, in the same transaction as the change that it records."""
     lock(session, ["audit"])
     last = session.execute(
         select(AuditEntryRow.number, AuditEntryRow.digest)
@@ -70,7 +60,7 @@ def add_audit_entry(
 
 
 def hash_entry(line: AuditLine) -> str:
-    """The hash that binds an entry to the one before."""
+    """The hash of an entry, which includes the previous entry's."""
     content = [
         line.number,
         line.at.astimezone(UTC).isoformat(timespec="microseconds"),
@@ -85,17 +75,10 @@ def hash_entry(line: AuditLine) -> str:
     return "sha256:" + hashlib.sha256(canonical).hexdigest()
 
 
-def stream_audit(session: Session) -> Iterator[AuditLine]:
-    """All entries in order."""
-    statement = select(*_AUDIT).order_by(AuditEntryRow.number)
-    for row in session.execute(statement.execution_options(yield_per=1000)):
-        yield to_line(AuditLine, row)
-
-
 def list_audit(
     session: Session, *, run_id: str, before: int | None = None, limit: int = 50
 ) -> list[AuditLine]:
-    """What was done in a course run, the newest first."""
+    """Entries of a course run, newest first; those with a number below `before`, if given."""
     statement = (
         select(*_AUDIT)
         .where(AuditEntryRow.run_id == run_id)
@@ -110,7 +93,7 @@ def list_audit(
 def list_audit_about(
     session: Session, *, run_id: str, subjects: Iterable[str], limit: int = 200
 ) -> list[AuditLine]:
-    """What was done about some things in a course run, the oldest first."""
+    """Entries of a course run about some subjects, oldest first."""
     statement = (
         select(*_AUDIT)
         .where(AuditEntryRow.run_id == run_id, AuditEntryRow.subject.in_(sorted(set(subjects))))
@@ -128,7 +111,7 @@ def find_signing_key(session: Session) -> bytes | None:
 
 
 def list_signing_keys(session: Session) -> dict[str, bytes]:
-    """All private keys by id, the newest first."""
+    """All private keys by id, newest first."""
     statement = select(SigningKeyRow.id, SigningKeyRow.private).order_by(
         SigningKeyRow.made_at.desc()
     )
@@ -136,5 +119,5 @@ def list_signing_keys(session: Session) -> dict[str, bytes]:
 
 
 def add_signing_key(session: Session, *, key_id: str, private: bytes, at: datetime) -> None:
-    """Add a key, which signs from now on."""
+    """Add a private key; the newest one signs."""
     session.execute(insert(SigningKeyRow).values(id=key_id, private=private, made_at=at))

@@ -1,4 +1,4 @@
-"""What staff decide: reviews of written parts, overrides, and scores from outside."""
+"""Staff decisions: reviews, overrides, external scores, and claims of attempts under review."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import delete, func, insert, or_, select
 
 from grader.store.database import Session
 from grader.store.queries.attempts import StudentQuestion
-from grader.store.rows import split_into_batches, to_line
+from grader.store.rows import list_columns, split_into_batches, to_line
 from grader.store.tables import AttemptRow, ClaimRow, ExternalScoreRow, OverrideRow, ReviewRow
 from grader.store.upserts import insert_or_replace_where
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewLine:
-    """A person's word on one criterion of an attempt."""
+    """A person's grading of one criterion of an attempt."""
 
     id: str
     run_id: str
@@ -33,28 +33,16 @@ class ReviewLine:
     at: datetime
 
 
-_REVIEW = (
-    ReviewRow.id,
-    ReviewRow.run_id,
-    ReviewRow.attempt_id,
-    ReviewRow.criterion,
-    ReviewRow.number,
-    ReviewRow.items,
-    ReviewRow.points,
-    ReviewRow.comment,
-    ReviewRow.by,
-    ReviewRow.at,
-)
+_REVIEW = list_columns(ReviewRow, ReviewLine)
 
 
 def list_reviews(session: Session, *, attempt_ids: Iterable[str]) -> list[ReviewLine]:
-    """All reviews of these attempts, the oldest first."""
-    wanted = sorted(set(attempt_ids))
+    """All reviews of these attempts, oldest first."""
     lines: list[ReviewLine] = []
-    for some in split_into_batches(wanted):
+    for batch in split_into_batches(sorted(set(attempt_ids))):
         statement = (
             select(*_REVIEW)
-            .where(ReviewRow.attempt_id.in_(some))
+            .where(ReviewRow.attempt_id.in_(batch))
             .order_by(ReviewRow.attempt_id, ReviewRow.criterion, ReviewRow.number)
         )
         lines.extend(to_line(ReviewLine, row) for row in session.execute(statement))
@@ -62,7 +50,7 @@ def list_reviews(session: Session, *, attempt_ids: Iterable[str]) -> list[Review
 
 
 def select_latest_reviews(lines: Iterable[ReviewLine]) -> dict[str, dict[str, ReviewLine]]:
-    """The reviews that hold: attempt → criterion → review."""
+    """The newest reviews: attempt → criterion → review."""
     found: dict[str, dict[str, ReviewLine]] = {}
     for line in lines:
         found.setdefault(line.attempt_id, {})[line.criterion] = line
@@ -70,14 +58,14 @@ def select_latest_reviews(lines: Iterable[ReviewLine]) -> dict[str, dict[str, Re
 
 
 def add_review(session: Session, review: ReviewLine) -> None:
-    """Add a review, which holds from now on."""
+    """Add a review, which replaces earlier ones."""
     session.execute(insert(ReviewRow).values(**asdict(review)))
 
 
 def list_comments(
     session: Session, *, run_id: str, assignment: str, question: str, criterion: str, limit: int
 ) -> list[str]:
-    """What reviewers wrote about a criterion, each text once, the most used first."""
+    """Reviewers' comments on a criterion, without duplicates, most used first."""
     statement = (
         select(ReviewRow.comment)
         .join(AttemptRow, AttemptRow.id == ReviewRow.attempt_id)
@@ -97,7 +85,7 @@ def list_comments(
 
 @dataclass(frozen=True, slots=True)
 class OverrideLine:
-    """An instructor's word on a score; without points it takes an earlier one back."""
+    """An override of a score; without points it withdraws an earlier one."""
 
     id: str
     run_id: str
@@ -111,40 +99,21 @@ class OverrideLine:
     at: datetime
 
 
-_OVERRIDE = (
-    OverrideRow.id,
-    OverrideRow.run_id,
-    OverrideRow.enrolment_id,
-    OverrideRow.assignment,
-    OverrideRow.question,
-    OverrideRow.number,
-    OverrideRow.points,
-    OverrideRow.reason,
-    OverrideRow.by,
-    OverrideRow.at,
-)
-
-
-def list_overrides(session: Session, *, parts: Iterable[StudentQuestion]) -> list[OverrideLine]:
-    """All overrides of these parts, the oldest first."""
-    wanted = set(parts)
-    statement = (
-        select(*_OVERRIDE)
-        .where(OverrideRow.enrolment_id.in_({enrolment for enrolment, _, _ in wanted}))
-        .order_by(OverrideRow.number)
-    )
-    lines = (to_line(OverrideLine, row) for row in session.execute(statement))
-    return [each for each in lines if (each.enrolment_id, each.assignment, each.question) in wanted]
+def list_overrides(
+    session: Session, *, student_questions: Iterable[StudentQuestion]
+) -> list[OverrideLine]:
+    """All overrides of these students' questions, oldest first."""
+    return _list_scores(session, OverrideRow, OverrideLine, set(student_questions))
 
 
 def add_override(session: Session, override: OverrideLine) -> None:
-    """Add an override, which holds from now on."""
+    """Add an override, which replaces earlier ones."""
     session.execute(insert(OverrideRow).values(**asdict(override)))
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalScoreLine:
-    """A score from outside."""
+    """A score entered from outside."""
 
     id: str
     run_id: str
@@ -158,49 +127,45 @@ class ExternalScoreLine:
     at: datetime
 
 
-_EXTERNAL = (
-    ExternalScoreRow.id,
-    ExternalScoreRow.run_id,
-    ExternalScoreRow.enrolment_id,
-    ExternalScoreRow.assignment,
-    ExternalScoreRow.question,
-    ExternalScoreRow.number,
-    ExternalScoreRow.points,
-    ExternalScoreRow.source,
-    ExternalScoreRow.by,
-    ExternalScoreRow.at,
-)
-
-
 def list_external_scores(
-    session: Session, *, parts: Iterable[StudentQuestion]
+    session: Session, *, student_questions: Iterable[StudentQuestion]
 ) -> list[ExternalScoreLine]:
-    """All scores from outside for these parts, the oldest first."""
-    wanted = set(parts)
-    enrolments = sorted({enrolment for enrolment, _, _ in wanted})
-    found: list[ExternalScoreLine] = []
-    for some in split_into_batches(enrolments):
+    """All external scores for these students' questions, oldest first."""
+    return _list_scores(session, ExternalScoreRow, ExternalScoreLine, set(student_questions))
+
+
+_Score = TypeVar("_Score", OverrideLine, ExternalScoreLine)
+
+
+def _list_scores(
+    session: Session,
+    table: type[OverrideRow | ExternalScoreRow],
+    line: type[_Score],
+    keys: set[StudentQuestion],
+) -> list[_Score]:
+    found: list[_Score] = []
+    for batch in split_into_batches(sorted({enrolment_id for enrolment_id, _, _ in keys})):
         statement = (
-            select(*_EXTERNAL)
-            .where(ExternalScoreRow.enrolment_id.in_(some))
-            .order_by(ExternalScoreRow.number)
+            select(*list_columns(table, line))
+            .where(table.enrolment_id.in_(batch))
+            .order_by(table.number)
         )
-        lines = (to_line(ExternalScoreLine, row) for row in session.execute(statement))
-        found.extend(
-            each for each in lines if (each.enrolment_id, each.assignment, each.question) in wanted
-        )
+        lines = (to_line(line, row) for row in session.execute(statement))
+        found += [
+            each for each in lines if (each.enrolment_id, each.assignment, each.question) in keys
+        ]
     return found
 
 
 def add_external_scores(session: Session, scores: Sequence[ExternalScoreLine]) -> None:
-    """Add scores from outside, which hold from now on."""
+    """Add external scores, which replace earlier ones."""
     if scores:
         session.execute(insert(ExternalScoreRow), [asdict(each) for each in scores])
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimLine:
-    """Who holds an attempt, and until when."""
+    """Who is reviewing an attempt, and until when the claim lasts."""
 
     attempt_id: str
     run_id: str
@@ -208,33 +173,29 @@ class ClaimLine:
     until: datetime
 
 
-_CLAIM = (ClaimRow.attempt_id, ClaimRow.run_id, ClaimRow.by, ClaimRow.until)
+_CLAIM = list_columns(ClaimRow, ClaimLine)
 
 
 def take_claim(session: Session, claim: ClaimLine, *, at: datetime) -> bool:
-    """Hold an attempt that is free, has been left, or is held already by the same person.
+    """Claim an attempt unless somebody else holds an unexpired claim; return whether it worked.
 
-    It is one statement, so that the database itself decides between two who come at once.
+    One statement, so that the database decides between two reviewers at the same moment.
     """
-    row = {
-        "attempt_id": claim.attempt_id,
-        "run_id": claim.run_id,
-        "by": claim.by,
-        "until": claim.until,
-    }
     is_free = or_(ClaimRow.by == claim.by, ClaimRow.until <= at)
-    return insert_or_replace_where(session, ClaimRow, row, key="attempt_id", where=is_free)
+    return insert_or_replace_where(
+        session, ClaimRow, asdict(claim), key="attempt_id", where=is_free
+    )
 
 
 def find_claim(session: Session, *, attempt_id: str, at: datetime) -> ClaimLine | None:
-    """Who holds an attempt at this moment."""
+    """The current claim of an attempt."""
     statement = select(*_CLAIM).where(ClaimRow.attempt_id == attempt_id, ClaimRow.until > at)
     row = session.execute(statement).one_or_none()
     return to_line(ClaimLine, row) if row else None
 
 
 def list_claims(session: Session, *, run_id: str, at: datetime) -> list[ClaimLine]:
-    """All that is held in a course run at this moment."""
+    """All current claims in a course run."""
     statement = (
         select(*_CLAIM)
         .where(ClaimRow.run_id == run_id, ClaimRow.until > at)
@@ -244,10 +205,10 @@ def list_claims(session: Session, *, run_id: str, at: datetime) -> list[ClaimLin
 
 
 def delete_claim(session: Session, *, attempt_id: str, by: str) -> None:
-    """Let go of an attempt; what somebody else holds stays held."""
+    """Delete a person's claim of an attempt; claims of others stay."""
     session.execute(delete(ClaimRow).where(ClaimRow.attempt_id == attempt_id, ClaimRow.by == by))
 
 
 def delete_expired_claims(session: Session, *, run_id: str, at: datetime) -> None:
-    """Forget what nobody holds any more."""
+    """Delete the expired claims of a course run."""
     session.execute(delete(ClaimRow).where(ClaimRow.run_id == run_id, ClaimRow.until <= at))

@@ -1,14 +1,15 @@
-"""Pages of a gradebook: some students in some order, read by indexes and no further than needed.
+"""Pages of a gradebook: selected students in some order, read by index and no further than needed.
 
-Those who have no number to be ordered by come after those who have one, by login. So an order has
-one leg or two, each with an index of its own, and a place in it is the key of a student in one of
-the legs: a login, or a number with the enrolment that it belongs to.
+Students without a number to sort by come last, by login, in rising and in falling orders. So an
+order has one or two segments, each read by an index of its own: one sort key over both would have
+to mix two tables and two directions, and no index could serve it. A cursor is the key of a student
+in one of the segments: a login, or a number with the enrolment's id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -37,7 +38,7 @@ from grader.store.types import to_points
 
 
 class SelectionState(StrEnum):
-    """What students may be chosen by, besides who they are."""
+    """States of students to select by."""
 
     WAITING = "waiting"
     OVERRIDDEN = "overridden"
@@ -47,7 +48,7 @@ class SelectionState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which students: by a part of the name or login, by section, by state; by default all."""
+    """Which students: by part of the name or login, by section, by state; by default all."""
 
     text: str = ""
     section: str = ""
@@ -55,40 +56,37 @@ class Selection:
 
     @property
     def is_all(self) -> bool:
-        """Whether nobody is left out."""
+        """Whether all students are selected."""
         return self == EVERYBODY
 
 
 EVERYBODY = Selection()
 
-# Plain tables: what is asked for are columns, never objects, and their statements are built faster.
+# Plain tables: the queries return columns, never objects, and statements are built faster.
 _ENROLMENTS, _PEOPLE, _TOTALS = (
     EnrolmentRow.__table__.c,
     PersonRow.__table__.c,
     TotalRow.__table__.c,
 )
-# The statement around may read the same tables in other rows.
+# For subqueries: the outer statement may read the same tables.
 _grade_alias, _total_alias = GradeRow.__table__.alias().c, TotalRow.__table__.alias().c
 
 
 def _build_conditions(assignment: str, selection: Selection) -> list[ColumnElement[bool]]:
-    """Conditions on enrolments and, where there is a text, on people.
-
-    Who left and who teaches is in no gradebook.
-    """
-    found = [_ENROLMENTS.role == Role.STUDENT.value, _ENROLMENTS.left_at.is_(None)]
+    """Conditions on enrolments and, if there is a text, on people; only current students."""
+    conditions = [_ENROLMENTS.role == Role.STUDENT.value, _ENROLMENTS.left_at.is_(None)]
     if selection.section:
-        found.append(_ENROLMENTS.section == selection.section)
+        conditions.append(_ENROLMENTS.section == selection.section)
     if selection.text:
-        found.append(
+        conditions.append(
             or_(
                 _ENROLMENTS.login.icontains(selection.text, autoescape=True),
                 _PEOPLE.name.icontains(selection.text, autoescape=True),
             )
         )
     if selection.state is not None:
-        found.append(_has_state(selection.state, assignment))
-    return found
+        conditions.append(_has_state(selection.state, assignment))
+    return conditions
 
 
 def _has_state(state: SelectionState, assignment: str) -> ColumnElement[bool]:
@@ -111,7 +109,7 @@ def _has_state(state: SelectionState, assignment: str) -> ColumnElement[bool]:
 
 
 class SortColumn(StrEnum):
-    """What students may be ordered by."""
+    """Columns to sort students by."""
 
     LOGIN = "login"
     TOTAL = "total"
@@ -120,7 +118,7 @@ class SortColumn(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SortOrder:
-    """An order of students; `question` is empty unless it is the column."""
+    """An order of students; `question` is empty unless sorting by a question."""
 
     column: SortColumn = SortColumn.LOGIN
     question: str = ""
@@ -135,7 +133,7 @@ SortKey = tuple[str] | tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class PageCursor:
-    """A place in an order: a page goes on after it, or backwards from before it."""
+    """Where a page starts: after this key, or backwards from before it."""
 
     key: SortKey
     is_backwards: bool = False
@@ -143,7 +141,7 @@ class PageCursor:
 
 @dataclass(frozen=True, slots=True)
 class MemberPage:
-    """Some students in order, and where the pages beside this one begin."""
+    """Students in order, with the cursors of the previous and the next page."""
 
     members: tuple[MemberLine, ...]
     before: PageCursor | None = None
@@ -155,24 +153,22 @@ class MemberPage:
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """Students by the columns of a key, which is unique."""
+    """Students ordered by the columns of a unique key."""
 
     statement: Select[Any]
     key: tuple[Any, ...]
     is_descending: bool = False
 
-    def go_on(self, spot: PageCursor | None, *, is_backwards: bool) -> Select[Any]:
-        """The students after a place, or all of them, in the order of the leg or against it."""
+    def select_from(self, start: SortKey | None, *, is_backwards: bool) -> Select[Any]:
+        """The students after a key, or all of them, in the order of the segment or reversed."""
         is_falling = self.is_descending != is_backwards
         statement = self.statement
-        if spot is not None:
-            here, there = tuple_(*self.key), tuple_(*self._values(spot.key))
-            statement = statement.where(here < there if is_falling else here > there)
+        if start is not None:
+            types = (String(), Integer())
+            values = (type_coerce(each, types[isinstance(each, int)]) for each in start)
+            key, limit = tuple_(*self.key), tuple_(*values)
+            statement = statement.where(key < limit if is_falling else key > limit)
         return statement.order_by(*(each.desc() if is_falling else each for each in self.key))
-
-    def _values(self, key: SortKey) -> list[ColumnElement[Any]]:
-        kinds = (String(), Integer())
-        return [type_coerce(each, kinds[isinstance(each, int)]) for each in key]
 
 
 _MEMBER: tuple[Any, ...] = (
@@ -204,15 +200,15 @@ def _build_segments(
     numbered = (
         select(*_MEMBER, number.label("number"))
         .select_from(table)
-        # Which run it is says the table with the numbers, so that reading begins there.
+        # The run is a condition on the table of the numbers, so that reading starts there.
         .join(EnrolmentRow, EnrolmentRow.id == table.enrolment_id)
         .join(PersonRow, PersonRow.id == EnrolmentRow.person_id)
         .where(*of_table, *conditions)
     )
-    there = exists().where(table.enrolment_id == EnrolmentRow.id, *of_table)
+    has_number = exists().where(table.enrolment_id == EnrolmentRow.id, *of_table)
     return [
         _Segment(numbered, (number, table.enrolment_id), order.is_descending),
-        _Segment(by_login.where(~there), (EnrolmentRow.login,)),
+        _Segment(by_login.where(~has_number), (EnrolmentRow.login,)),
     ]
 
 
@@ -236,40 +232,51 @@ def list_page(
     assignment: str,
     selection: Selection = EVERYBODY,
     order: SortOrder = BY_LOGIN,
-    spot: PageCursor | None = None,
+    start: PageCursor | None = None,
     limit: int | None = None,
 ) -> MemberPage:
-    """Students in an order, from a place on; without a limit, all that are left."""
-    legs = _build_segments(run_id, assignment, selection, order)
-    found = _read_segments(session, legs, spot, None if limit is None else limit + 1)
+    """Students in an order, from a cursor on; without a limit, all of the rest."""
+    is_backwards = start is not None and start.is_backwards
+    segments = _build_segments(run_id, assignment, selection, order)
+    if is_backwards:
+        segments.reverse()
+    found = _read_segments(
+        session,
+        segments,
+        start.key if start else None,
+        is_backwards=is_backwards,
+        limit=None if limit is None else limit + 1,
+    )
     is_more = limit is not None and len(found) > limit
     found = found[:limit]
-    is_backwards = spot is not None and spot.is_backwards
     if is_backwards:
         found.reverse()
     if not found:
         return MemberPage(())
-    first, last = (PageCursor(_make_key(each, order)) for each in (found[0], found[-1]))
-    has_before, has_after = (is_more, True) if is_backwards else (spot is not None, is_more)
+    first, last = _make_key(found[0], order), _make_key(found[-1], order)
+    has_before, has_after = (is_more, True) if is_backwards else (start is not None, is_more)
     return MemberPage(
         tuple(_to_member(each) for each in found),
-        replace(first, is_backwards=True) if has_before else None,
-        last if has_after else None,
+        PageCursor(first, is_backwards=True) if has_before else None,
+        PageCursor(last) if has_after else None,
     )
 
 
 def _read_segments(
-    session: Session, legs: list[_Segment], spot: PageCursor | None, limit: int | None
+    session: Session,
+    segments: list[_Segment],
+    start: SortKey | None,
+    *,
+    is_backwards: bool,
+    limit: int | None,
 ) -> list[Any]:
-    is_backwards = spot is not None and spot.is_backwards
-    left = list(reversed(legs)) if is_backwards else list(legs)
-    if spot is not None:
-        # The length of a key says which leg it is from.
-        while left and len(left[0].key) != len(spot.key):
-            left.pop(0)
     found: list[Any] = []
-    for place, leg in enumerate(left):
-        statement = leg.go_on(spot if place == 0 else None, is_backwards=is_backwards)
+    for segment in segments:
+        # The length of a key shows which segment it belongs to.
+        if start is not None and len(start) != len(segment.key):
+            continue
+        statement = segment.select_from(start, is_backwards=is_backwards)
+        start = None
         if limit is not None:
             statement = statement.limit(limit - len(found))
         found += session.execute(statement)
@@ -289,14 +296,13 @@ def _to_member(row: Any) -> MemberLine:
     return MemberLine(enrolment, row.login, row.name, row.email, row.left_at)
 
 
-# What stands in the cells
+# Cells
 
 
 class CellLine(NamedTuple):
-    """A student's grade for a question, as far as a gradebook tells of it.
+    """The part of a grade that a gradebook shows.
 
-    There are thousands on a page, so that they are tuples, and points are what the database has:
-    whole hundredths.
+    A page has thousands of cells, so they are tuples, and points are whole hundredths as stored.
     """
 
     enrolment_id: str
@@ -311,17 +317,17 @@ class CellLine(NamedTuple):
 
     @property
     def points(self) -> Decimal | None:
-        """The points, where there are any yet."""
+        """The points; None before there are any."""
         return None if self.hundredths is None else to_points(self.hundredths)
 
     @property
     def pending(self) -> Decimal:
-        """The points that still wait for a person."""
+        """The points to be graded by a person."""
         return to_points(self.pending_hundredths)
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a person has still to look at it."""
+        """Whether it needs grading by a person."""
         return self.needs_person or self.pending_hundredths > 0
 
 
@@ -334,7 +340,7 @@ _CELL = (
     _GRADES.attempts,
     _GRADES.counted_attempt_id,
     _GRADES.late_days,
-    # SQLite has 0 and 1 for them, which are as good; to turn thousands of them would take long.
+    # SQLite has 0 and 1 for booleans, which serve as well; converting thousands is slow.
     type_coerce(_GRADES.is_overridden, Integer),
     type_coerce(_GRADES.needs_person, Integer),
 )
@@ -344,18 +350,18 @@ def list_cells(
     session: Session, *, assignment: str, enrolment_ids: Sequence[str]
 ) -> Iterator[CellLine]:
     """The grades of these students for an assignment."""
-    for some in split_into_batches(enrolment_ids):
+    for batch in split_into_batches(enrolment_ids):
         statement = select(*_CELL).where(
-            _GRADES.enrolment_id.in_(some), _GRADES.assignment == assignment
+            _GRADES.enrolment_id.in_(batch), _GRADES.assignment == assignment
         )
-        # As the driver gives them: there are thousands, and none needs to be turned into anything.
+        # Straight from the driver: there are thousands of rows, and none needs conversion.
         with session.connection().execute(statement) as result:
             assert result.cursor is not None, "a select has a cursor"
             yield from map(CellLine._make, result.cursor.fetchall())
 
 
 def count_selected(session: Session, *, run_id: str, assignment: str, selection: Selection) -> int:
-    """How many students are chosen."""
+    """Count the selected students."""
     statement = select(func.count()).select_from(EnrolmentRow.__table__)
     if selection.text:
         statement = statement.join(PersonRow.__table__, _PEOPLE.id == _ENROLMENTS.person_id)
@@ -373,7 +379,7 @@ _SECTIONS = (
 
 
 def list_named_sections(session: Session, *, run_id: str) -> list[str]:
-    """The sections of a course run that have a name, in order."""
+    """The non-empty sections of a course run, in order."""
     return list(session.connection().scalars(_SECTIONS, {"run_id": run_id}))
 
 
@@ -394,9 +400,11 @@ def _select_totals(
 def count_totals(
     session: Session, *, run_id: str, assignment: str, selection: Selection, step: Decimal
 ) -> dict[int, int]:
-    """How many chosen students have totals in each step: 0 is from nothing to below one step."""
-    place = (type_coerce(_TOTALS.points, Integer) // int(step * 100)).label("place")
-    statement = _select_totals(run_id, assignment, selection, place, func.count()).group_by("place")
+    """A histogram of the totals of the selected students: bin 0 starts at zero points."""
+    bin_number = (type_coerce(_TOTALS.points, Integer) // int(step * 100)).label("bin")
+    statement = _select_totals(run_id, assignment, selection, bin_number, func.count()).group_by(
+        "bin"
+    )
     return {row[0]: row[1] for row in session.connection().execute(statement)}
 
 
@@ -406,12 +414,12 @@ def find_totals_by_rank(
     run_id: str,
     assignment: str,
     selection: Selection,
-    places: Iterable[int],
+    ranks: Iterable[int],
 ) -> dict[int, Decimal]:
-    """The totals of chosen students at some places, counted from 0 at the lowest."""
+    """The totals of the selected students at some ranks, where 0 is the lowest."""
     rank = func.row_number().over(order_by=(_TOTALS.points, _TOTALS.enrolment_id)).label("rank")
     ranked = _select_totals(run_id, assignment, selection, _TOTALS.points, rank).subquery()
     statement = select(ranked.c.rank, ranked.c.points).where(
-        ranked.c.rank.in_([each + 1 for each in places])
+        ranked.c.rank.in_([each + 1 for each in ranks])
     )
     return {row[0] - 1: row[1] for row in session.connection().execute(statement)}

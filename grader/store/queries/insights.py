@@ -1,7 +1,7 @@
-"""What statistics are made from: everybody's attempts at an assignment, without the rest.
+"""Input of the statistics and of the staff's home page: attempts, first views, counts.
 
-Answers, receipts and variants are by far the most of what is stored, and are not read here. Rows
-come in no order, because sorting them in the database costs more than all the rest.
+Answers, receipts and variants take most of the space and are not read. Streams have no order,
+because sorting in the database would cost more than reading.
 """
 
 from __future__ import annotations
@@ -12,7 +12,18 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import ColumnElement, Integer, Select, Text, and_, func, not_, select, type_coerce
+from sqlalchemy import (
+    ColumnElement,
+    ColumnExpressionArgument,
+    Integer,
+    Select,
+    Text,
+    and_,
+    func,
+    not_,
+    select,
+    type_coerce,
+)
 from sqlalchemy.orm import aliased
 
 from grader.domain.roles import Role
@@ -30,14 +41,13 @@ from grader.store.tables import (
     ViewRow,
 )
 
-# So many rows are held at a time.
-_ATTEMPTS_PER_FETCH = 2000
+_ROWS_PER_FETCH = 2000
 
 
 class AttemptOutcomeLine(NamedTuple):
-    """An attempt by the judgement that holds; points are whole hundredths.
+    """An attempt with its latest judgement; points are whole hundredths.
 
-    A named tuple, because there may be hundreds of thousands of them.
+    A named tuple, because there may be hundreds of thousands.
     """
 
     attempt_id: str
@@ -64,13 +74,7 @@ class ViewLine(NamedTuple):
 def stream_attempt_outcomes(
     session: Session, *, run_id: str, assignment: str, question: str | None = None
 ) -> Iterator[AttemptOutcomeLine]:
-    """Everybody's attempts at an assignment or a question of it, in no order."""
-    later = aliased(JudgementRow)
-    has_later = (
-        select(later.id)
-        .where(later.attempt_id == JudgementRow.attempt_id, later.number > JudgementRow.number)
-        .exists()
-    )
+    """All attempts at an assignment, or at one question of it, in no order."""
     statement = (
         select(
             AttemptRow.id,
@@ -86,14 +90,18 @@ def stream_attempt_outcomes(
             type_coerce(JudgementRow.misconceptions, Text),
         )
         .join(JudgementRow, JudgementRow.attempt_id == AttemptRow.id)
-        .where(AttemptRow.run_id == run_id, AttemptRow.assignment == assignment, ~has_later)
-        .execution_options(yield_per=_ATTEMPTS_PER_FETCH)
+        .where(
+            AttemptRow.run_id == run_id,
+            AttemptRow.assignment == assignment,
+            _is_latest_judgement(),
+        )
+        .execution_options(yield_per=_ROWS_PER_FETCH)
     )
     if question is not None:
         statement = statement.where(AttemptRow.question == question)
-    # On the connection rather than the session, which would only handle every row once more. What
-    # is JSON is parsed when its row's turn has come: thousands of parsed rows that wait for theirs
-    # would cost more in garbage collection than in parsing.
+    # The connection is faster than the session, which would process every row again. JSON is
+    # parsed row by row: thousands of parsed rows in memory would cost more in garbage collection
+    # than in parsing.
     for *plain, verdicts, misconceptions in session.connection().execute(statement):
         yield AttemptOutcomeLine._make(
             (*plain, orjson.loads(verdicts), orjson.loads(misconceptions))
@@ -101,7 +109,7 @@ def stream_attempt_outcomes(
 
 
 def list_students(session: Session, *, run_id: str) -> list[tuple[str, bool]]:
-    """The enrolments of all who are or were students of a course run, and whether they left."""
+    """The enrolments of all current and former students, and whether they have left."""
     statement = (
         select(EnrolmentRow.id, EnrolmentRow.left_at)
         .where(EnrolmentRow.run_id == run_id, EnrolmentRow.role == Role.STUDENT.value)
@@ -111,29 +119,28 @@ def list_students(session: Session, *, run_id: str) -> list[tuple[str, bool]]:
 
 
 def list_views(session: Session, *, run_id: str, assignment: str) -> list[ViewLine]:
-    """When everybody first saw the questions of an assignment."""
+    """When each student first saw each question of an assignment."""
     statement = (
         select(ViewRow.enrolment_id, ViewRow.question, ViewRow.first_at)
-        # Views are found by enrolment: they have no index of their own on the course run.
+        # Views are found by enrolment: they have no index on the course run.
         .join(EnrolmentRow, EnrolmentRow.id == ViewRow.enrolment_id)
         .where(EnrolmentRow.run_id == run_id, ViewRow.assignment == assignment)
     )
     return [ViewLine(*row) for row in session.execute(statement)]
 
 
-_VARIANTS_PER_FETCH = 2000
-
-
 def compute_data_version(session: Session, *, run_id: str, assignment: str) -> tuple[object, ...]:
-    """Something that changes with what statistics of an assignment are made from.
+    """A value that changes whenever the input of an assignment's statistics changes.
 
-    Attempts and judgements are only ever added, so that counting them is enough, and an index does
-    that. It may be the same by chance after two people changed places in the roster.
+    Attempts and judgements are only ever added, so counting them by index is enough. The value
+    misses a change of the roster that leaves its counts the same, such as two people who swap
+    roles.
     """
     published = find_in_force(session, run_id=run_id, assignment=assignment)
-    attempts = select(func.count()).select_from(AttemptRow).where(AttemptRow.run_id == run_id)
-    judgements = select(func.count()).select_from(JudgementRow).where(JudgementRow.run_id == run_id)
-    extensions = select(func.count()).select_from(ExtensionRow).where(ExtensionRow.run_id == run_id)
+    attempts, judgements, extensions = (
+        select(func.count()).select_from(table).where(table.run_id == run_id)
+        for table in (AttemptRow, JudgementRow, ExtensionRow)
+    )
     roster = (
         select(EnrolmentRow.role, func.count(), func.count(EnrolmentRow.left_at))
         .where(EnrolmentRow.run_id == run_id)
@@ -143,7 +150,7 @@ def compute_data_version(session: Session, *, run_id: str, assignment: str) -> t
     return (
         published.id if published else None,
         session.scalar(attempts.where(AttemptRow.assignment == assignment)),
-        # What was judged again; all first judgements belong to one attempt each.
+        # The number of regrades: each attempt has exactly one first judgement.
         (session.scalar(judgements) or 0) - (session.scalar(attempts) or 0),
         session.scalar(extensions.where(ExtensionRow.assignment == assignment)),
         tuple(tuple(row) for row in session.execute(roster)),
@@ -161,20 +168,14 @@ class FirstAttemptLine:
 
     @property
     def is_solved(self) -> bool:
-        """Whether it earned all that needs no person."""
+        """Whether it earned all automatic points."""
         return self.awarded >= self.possible - self.pending
 
 
 def list_first_attempts(
     session: Session, *, run_id: str, assignment: str, question: str
 ) -> list[FirstAttemptLine]:
-    """The first attempts at a question at which something could be earned without a person."""
-    later = aliased(JudgementRow)
-    has_later = (
-        select(later.id)
-        .where(later.attempt_id == JudgementRow.attempt_id, later.number > JudgementRow.number)
-        .exists()
-    )
+    """The first attempts at a question that could earn automatic points."""
     statement = (
         select(
             AttemptRow.enrolment_id,
@@ -189,7 +190,7 @@ def list_first_attempts(
             AttemptRow.question == question,
             AttemptRow.number == 1,
             JudgementRow.possible > JudgementRow.pending,
-            ~has_later,
+            _is_latest_judgement(),
         )
     )
     return [to_line(FirstAttemptLine, row) for row in session.execute(statement)]
@@ -198,42 +199,20 @@ def list_first_attempts(
 def stream_draws(
     session: Session, *, run_id: str, question: str, revision: int
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What was drawn for everybody who was shown a question, by enrolment, in no order."""
+    """The draws of all students who have seen a question, by enrolment, in no order."""
     statement = (
         select(VariantRow.enrolment_id, type_coerce(VariantRow.drawn, Text))
-        # Variants are found by enrolment: they have no index of their own on the course run.
+        # Variants are found by enrolment: they have no index on the course run.
         .join(EnrolmentRow, EnrolmentRow.id == VariantRow.enrolment_id)
         .where(
             EnrolmentRow.run_id == run_id,
             VariantRow.question == question,
             VariantRow.revision == revision,
         )
-        .execution_options(yield_per=_VARIANTS_PER_FETCH)
+        .execution_options(yield_per=_ROWS_PER_FETCH)
     )
     for enrolment_id, drawn in session.connection().execute(statement):
         yield enrolment_id, orjson.loads(drawn)
-
-
-@dataclass(frozen=True, slots=True)
-class EnrolledPersonLine:
-    """The person behind an enrolment."""
-
-    enrolment_id: str
-    login: str
-    name: str
-
-
-def find_people_by_enrolment(
-    session: Session, *, enrolment_ids: Iterable[str]
-) -> dict[str, EnrolledPersonLine]:
-    """The people behind some enrolments, those who left included; at most some hundreds."""
-    statement = (
-        select(EnrolmentRow.id, PersonRow.login, PersonRow.name)
-        .join(PersonRow, PersonRow.id == EnrolmentRow.person_id)
-        .where(EnrolmentRow.id.in_(sorted(set(enrolment_ids))))
-    )
-    lines = (to_line(EnrolledPersonLine, row) for row in session.execute(statement))
-    return {each.enrolment_id: each for each in lines}
 
 
 def _is_latest_judgement() -> ColumnElement[bool]:
@@ -246,41 +225,38 @@ def _is_latest_judgement() -> ColumnElement[bool]:
 
 
 def count_to_review(session: Session, *, run_id: str) -> dict[str, int]:
-    """How many grades rest on text or files that nobody has graded yet, by assignment."""
-    statement = (
-        select(GradeRow.assignment, func.count())
-        .where(GradeRow.run_id == run_id, GradeRow.pending > 0)
-        .group_by(GradeRow.assignment)
-    )
-    return {row[0]: row[1] for row in session.execute(statement)}
+    """Count the grades with text or files still to be graded, by assignment."""
+    return _count_grades(session, run_id, func.count(), GradeRow.pending > 0)
 
 
 def count_undecided(session: Session, *, run_id: str) -> dict[str, int]:
-    """How many grades rest on an attempt that the engine could not decide, by assignment."""
-    statement = (
-        select(GradeRow.assignment, func.count())
-        .where(GradeRow.run_id == run_id, GradeRow.needs_person)
-        .group_by(GradeRow.assignment)
-    )
-    return {row[0]: row[1] for row in session.execute(statement)}
+    """Count the grades that rest on an attempt that the engine left undecided, by assignment."""
+    return _count_grades(session, run_id, func.count(), GradeRow.needs_person)
 
 
 def count_students_with_attempts(session: Session, *, run_id: str) -> dict[str, int]:
-    """How many students who take part made an attempt, by assignment."""
+    """Count the current students who have made an attempt, by assignment."""
+    is_current = GradeRow.enrolment_id.not_in(_select_non_students(run_id))
+    students = func.count(GradeRow.enrolment_id.distinct())
+    return _count_grades(session, run_id, students, GradeRow.attempts > 0, is_current)
+
+
+def _count_grades(
+    session: Session,
+    run_id: str,
+    count: ColumnElement[int],
+    *conditions: ColumnExpressionArgument[bool],
+) -> dict[str, int]:
     statement = (
-        select(GradeRow.assignment, func.count(GradeRow.enrolment_id.distinct()))
-        .where(
-            GradeRow.run_id == run_id,
-            GradeRow.attempts > 0,
-            GradeRow.enrolment_id.not_in(_select_non_students(run_id)),
-        )
+        select(GradeRow.assignment, count)
+        .where(GradeRow.run_id == run_id, *conditions)
         .group_by(GradeRow.assignment)
     )
     return {row[0]: row[1] for row in session.execute(statement)}
 
 
 def count_students(session: Session, *, run_id: str) -> int:
-    """How many students take part."""
+    """Count the current students."""
     statement = (
         select(func.count())
         .select_from(EnrolmentRow)
@@ -294,7 +270,7 @@ def _is_current_student() -> tuple[ColumnElement[bool], ...]:
 
 
 def _select_non_students(run_id: str) -> Select[Any]:
-    """Staff and those who left: far fewer than those who take part, and looked up once."""
+    """Staff and those who have left: far fewer than the current students."""
     return select(EnrolmentRow.id).where(
         EnrolmentRow.run_id == run_id, not_(and_(*_is_current_student()))
     )
@@ -302,7 +278,7 @@ def _select_non_students(run_id: str) -> Select[Any]:
 
 @dataclass(frozen=True, slots=True)
 class StuckStudentLine:
-    """A student who has tried a question so many times and has not solved it."""
+    """A student with many attempts at a question, none of which solved it."""
 
     assignment: str
     question: str
@@ -315,12 +291,12 @@ class StuckStudentLine:
 def list_stuck_students(
     session: Session, *, run_id: str, assignments: Iterable[str], least: int
 ) -> list[StuckStudentLine]:
-    """Who made `least` attempts or more at a question and none that earned all automatic points.
+    """Students with `least` attempts or more at a question, none of which earned all points.
 
-    Those with the most attempts come first. A score that staff have decided is left out.
+    Only automatic points count, and overridden scores are left out. Most attempts come first.
     """
-    wanted = sorted(set(assignments))
-    if not wanted:
+    names = sorted(set(assignments))
+    if not names:
         return []
     tried = aliased(AttemptRow)
     has_solved = (
@@ -348,7 +324,7 @@ def list_stuck_students(
         .join(PersonRow, PersonRow.id == EnrolmentRow.person_id)
         .where(
             GradeRow.run_id == run_id,
-            GradeRow.assignment.in_(wanted),
+            GradeRow.assignment.in_(names),
             GradeRow.attempts >= least,
             ~GradeRow.is_overridden,
             ~has_solved,
@@ -361,7 +337,7 @@ def list_stuck_students(
 def count_recent_attempts(
     session: Session, *, run_id: str, assignment: str, since: datetime
 ) -> tuple[int, int]:
-    """How many attempts at an assignment came since, and of how many students."""
+    """Count the attempts at an assignment since a time, and the students who made them."""
     statement = select(func.count(), func.count(AttemptRow.enrolment_id.distinct())).where(
         AttemptRow.run_id == run_id,
         AttemptRow.assignment == assignment,

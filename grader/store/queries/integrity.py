@@ -1,4 +1,4 @@
-"""Integrity checks: how far they have come, and which attempts solve somebody else's variant."""
+"""Integrity checks: their progress, and the attempts that solve another student's variant."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ RUNNING, FINISHED, FAILED = "running", "finished", "failed"
 class IntegrityCheckLine:
     """A check of an assignment.
 
-    `done` of `of` attempts were looked at, which is `pairs` attempts on variants; `by_accident` of
-    them solve one of as many variants that belong to nobody.
+    `done` of `of` attempts were tried, in `pairs` trials of an attempt on a variant. `by_accident`
+    attempts solve one of as many random variants that belong to nobody.
     """
 
     id: str
@@ -52,14 +52,14 @@ _CHECK = list_columns(IntegrityCheckRow, IntegrityCheckLine)
 
 
 def add_check(session: Session, line: IntegrityCheckLine) -> None:
-    """Add a check that begins."""
+    """Add a check."""
     session.execute(insert(IntegrityCheckRow).values(**asdict(line)))
 
 
 def find_check(
     session: Session, *, run_id: str, assignment: str, state: str | None = None
 ) -> IntegrityCheckLine | None:
-    """The newest check of an assignment, or the newest in this state."""
+    """The newest check of an assignment, in this state if one is given."""
     statement = (
         select(*_CHECK)
         .where(IntegrityCheckRow.run_id == run_id, IntegrityCheckRow.assignment == assignment)
@@ -75,14 +75,14 @@ def find_check(
 def record_progress(
     session: Session, *, check_id: str, done: int, of: int, pairs: int, at: datetime
 ) -> bool:
-    """Note how far a check is; False where it does not run any more, and must end."""
+    """Record a check's progress; False if it no longer runs and must stop."""
     return _update_running(session, check_id, done=done, of=of, pairs=pairs, seen_at=at)
 
 
 def finish_check(
     session: Session, *, check_id: str, done: int, pairs: int, by_accident: int, at: datetime
 ) -> bool:
-    """Note that a check is done; False where it was given up in the meantime."""
+    """Record that a check has finished; False if it was abandoned in the meantime."""
     return _update_running(
         session, check_id, state=FINISHED, done=done, of=done, pairs=pairs,
         by_accident=by_accident, seen_at=at, finished_at=at,
@@ -90,12 +90,12 @@ def finish_check(
 
 
 def record_failure(session: Session, *, check_id: str, error: str, at: datetime) -> bool:
-    """Note why a check came to no end."""
+    """Record why a check failed."""
     return _update_running(session, check_id, state=FAILED, error=error, finished_at=at)
 
 
 def _update_running(session: Session, check_id: str, **changes: object) -> bool:
-    """Change a check that runs; one that has ended stays as it is."""
+    """Change a running check; one that has ended is not changed."""
     changed = session.execute(
         update(IntegrityCheckRow)
         .where(IntegrityCheckRow.id == check_id, IntegrityCheckRow.state == RUNNING)
@@ -106,7 +106,7 @@ def _update_running(session: Session, check_id: str, **changes: object) -> bool:
 
 
 def count_attempts(session: Session, *, run_id: str, assignment: str) -> int:
-    """How many attempts at an assignment there are."""
+    """Count the attempts at an assignment."""
     statement = select(func.count()).where(
         AttemptRow.run_id == run_id, AttemptRow.assignment == assignment
     )
@@ -116,7 +116,7 @@ def count_attempts(session: Session, *, run_id: str, assignment: str) -> int:
 def list_shown_variants(
     session: Session, *, run_id: str, question: str, revision: int
 ) -> list[ShownVariant]:
-    """The variants of a question that students of a course run were shown."""
+    """The variants of a question that students of a course run have seen."""
     statement = (
         select(*list_columns(VariantRow, ShownVariant))
         .join(EnrolmentRow, EnrolmentRow.id == VariantRow.enrolment_id)
@@ -135,9 +135,9 @@ def list_shown_variants(
 class ResemblanceLine:
     """An attempt that solves another student's variant.
 
-    `other_attempt_id` is that student's attempt to look at beside it, with the same numbers where
-    `is_same`. The attempt solves `solves` of the variants of `others` students, and `hits` of
-    `tried` that belong to nobody.
+    `other_attempt_id` is that student's attempt to compare with; `is_same` says whether its numbers
+    are the same. The attempt solves the variants of `solves` of `others` students, and `hits` of
+    `tried` random variants that belong to nobody.
     """
 
     check_id: str
@@ -156,14 +156,14 @@ _RESEMBLANCE = list_columns(ResemblanceRow, ResemblanceLine)
 
 
 def add_resemblances(session: Session, lines: Sequence[ResemblanceLine]) -> None:
-    """Keep what a check has found."""
+    """Add the findings of a check."""
     if lines:
         session.execute(insert(ResemblanceRow), [asdict(each) for each in lines])
 
 
 @dataclass(frozen=True, slots=True)
 class ResemblanceDetails:
-    """A resemblance with the people and attempts it is about."""
+    """A resemblance with its people and attempts."""
 
     line: ResemblanceLine
     question: str
@@ -178,7 +178,7 @@ class ResemblanceDetails:
 
 
 def list_resemblances(session: Session, *, check_id: str) -> list[ResemblanceDetails]:
-    """All that a check has found, by question and time."""
+    """All findings of a check, by question and time."""
     own, other = aliased(EnrolmentRow), aliased(EnrolmentRow)
     person, other_person = aliased(PersonRow), aliased(PersonRow)
     other_attempt = aliased(AttemptRow)

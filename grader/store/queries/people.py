@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from sqlalchemy import func, insert, select, update
@@ -11,7 +11,7 @@ from sqlalchemy import func, insert, select, update
 from grader.errors import NotFound
 from grader.store.database import Session
 from grader.store.ids import make_id
-from grader.store.rows import split_into_batches, to_line
+from grader.store.rows import list_columns, split_into_batches, to_line
 from grader.store.tables import PersonRow
 
 
@@ -27,13 +27,7 @@ class PersonLine:
 
 
 #: The columns of a `PersonLine`.
-PERSON_COLUMNS = (
-    PersonRow.id,
-    PersonRow.login,
-    PersonRow.name,
-    PersonRow.email,
-    PersonRow.is_operator,
-)
+PERSON_COLUMNS = list_columns(PersonRow, PersonLine)
 
 
 def add_person(
@@ -53,23 +47,13 @@ def add_person(
 
 def add_people(session: Session, people: Iterable[PersonLine], *, at: datetime) -> None:
     """Add many people at once."""
-    rows = [
-        {
-            "id": each.id,
-            "login": each.login,
-            "name": each.name,
-            "email": each.email,
-            "is_operator": each.is_operator,
-            "made_at": at,
-        }
-        for each in people
-    ]
+    rows = [asdict(each) | {"made_at": at} for each in people]
     if rows:
         session.execute(insert(PersonRow), rows)
 
 
 def find_person(session: Session, *, login: str) -> PersonLine | None:
-    """The person of this login who has not ended."""
+    """The active person with this login."""
     statement = select(*PERSON_COLUMNS).where(
         PersonRow.login == login, PersonRow.ended_at.is_(None)
     )
@@ -78,7 +62,7 @@ def find_person(session: Session, *, login: str) -> PersonLine | None:
 
 
 def get_person(session: Session, *, person_id: str) -> PersonLine:
-    """The person of this id."""
+    """The person with this id."""
     row = session.execute(select(*PERSON_COLUMNS).where(PersonRow.id == person_id)).one_or_none()
     if row is None:
         raise NotFound
@@ -86,17 +70,16 @@ def get_person(session: Session, *, person_id: str) -> PersonLine:
 
 
 def find_people(session: Session, *, logins: Iterable[str]) -> dict[str, PersonLine]:
-    """The people of these logins, by login."""
-    wanted = list(logins)
+    """The people with these logins, by login."""
     found: dict[str, PersonLine] = {}
-    for some in split_into_batches(wanted):
-        statement = select(*PERSON_COLUMNS).where(PersonRow.login.in_(some))
+    for batch in split_into_batches(list(logins)):
+        statement = select(*PERSON_COLUMNS).where(PersonRow.login.in_(batch))
         found |= {row.login: to_line(PersonLine, row) for row in session.execute(statement)}
     return found
 
 
 def find_names(session: Session, *, person_ids: Iterable[str]) -> dict[str, str]:
-    """What people are called, by id; whoever is no person, such as a token, is left out."""
+    """The names of people, by id; ids of others, such as tokens, are ignored."""
     statement = select(PersonRow.id, PersonRow.name).where(
         PersonRow.id.in_(sorted(set(person_ids)))
     )
@@ -104,7 +87,7 @@ def find_names(session: Session, *, person_ids: Iterable[str]) -> dict[str, str]
 
 
 def list_people(session: Session) -> list[PersonLine]:
-    """Everybody, by login."""
+    """All active people, by login."""
     statement = (
         select(*PERSON_COLUMNS).where(PersonRow.ended_at.is_(None)).order_by(PersonRow.login)
     )
@@ -112,7 +95,7 @@ def list_people(session: Session) -> list[PersonLine]:
 
 
 def has_operator(session: Session) -> bool:
-    """Whether anybody operates the service."""
+    """Whether there is an active operator."""
     statement = select(func.count()).where(PersonRow.is_operator, PersonRow.ended_at.is_(None))
     return bool(session.scalar(statement))
 
@@ -126,27 +109,25 @@ def change_person(
     is_operator: bool | None = None,
     ended_at: datetime | None = None,
 ) -> None:
-    """Change what is said; what is None stays."""
-    changes = {
-        "name": name, "email": email, "is_operator": is_operator, "ended_at": ended_at,
-    }  # fmt: skip
-    said = {key: value for key, value in changes.items() if value is not None}
-    if said:
-        session.execute(update(PersonRow).where(PersonRow.id == person_id).values(**said))
+    """Change a person; arguments that are None change nothing."""
+    values = {"name": name, "email": email, "is_operator": is_operator, "ended_at": ended_at}
+    changes = {key: value for key, value in values.items() if value is not None}
+    if changes:
+        session.execute(update(PersonRow).where(PersonRow.id == person_id).values(**changes))
 
 
 # Passwords
 
 
 def set_password_hash(session: Session, *, person_id: str, password_hash: str | None) -> None:
-    """Set or take away a password."""
+    """Set a password, or remove it with None."""
     session.execute(
         update(PersonRow).where(PersonRow.id == person_id).values(password_hash=password_hash)
     )
 
 
 def find_password_hash(session: Session, *, login: str) -> tuple[str, str] | None:
-    """The id and the password's hash of a person who may sign in by password."""
+    """The id and password hash of an active person who has a password."""
     statement = select(PersonRow.id, PersonRow.password_hash).where(
         PersonRow.login == login, PersonRow.ended_at.is_(None), PersonRow.password_hash.is_not(None)
     )

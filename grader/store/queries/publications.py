@@ -1,9 +1,9 @@
-"""What is in force: publications of assignments, and extensions for single students."""
+"""Publications of assignments, and extensions for single students."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from sqlalchemy import bindparam, func, insert, select
@@ -11,14 +11,14 @@ from sqlalchemy import bindparam, func, insert, select
 from grader.errors import NotFound
 from grader.store.database import Session
 from grader.store.ids import make_id
-from grader.store.rows import to_line
+from grader.store.rows import list_columns, to_line
 from grader.store.tables import ExtensionRow, PublicationPartRow, PublicationRow, RubricTextRow
 from grader.store.upserts import insert_missing
 
 
 @dataclass(frozen=True, slots=True)
 class PublicationLine:
-    """An assignment as it is in force from some moment on."""
+    """A publication of an assignment; the newest one is in force."""
 
     id: str
     run_id: str
@@ -31,20 +31,10 @@ class PublicationLine:
     published_at: datetime
 
 
-_PUBLICATION = (
-    PublicationRow.id,
-    PublicationRow.run_id,
-    PublicationRow.assignment,
-    PublicationRow.number,
-    PublicationRow.opens_at,
-    PublicationRow.due_at,
-    PublicationRow.note,
-    PublicationRow.by,
-    PublicationRow.published_at,
-)
+_PUBLICATION = list_columns(PublicationRow, PublicationLine)
 
 
-# Asked with nearly every request, so that it is put together once.
+# Nearly every request runs this statement, so it is built once.
 _IN_FORCE = (
     select(*_PUBLICATION)
     .where(
@@ -58,8 +48,8 @@ _IN_FORCE = (
 
 def find_in_force(session: Session, *, run_id: str, assignment: str) -> PublicationLine | None:
     """The newest publication of an assignment."""
-    asked = {"run_id": run_id, "assignment": assignment}
-    row = session.execute(_IN_FORCE, asked).one_or_none()
+    parameters = {"run_id": run_id, "assignment": assignment}
+    row = session.execute(_IN_FORCE, parameters).one_or_none()
     return to_line(PublicationLine, row) if row else None
 
 
@@ -94,7 +84,7 @@ def list_in_force(session: Session, *, run_id: str) -> list[PublicationLine]:
 
 
 def list_publications(session: Session, *, run_id: str, assignment: str) -> list[PublicationLine]:
-    """All publications of an assignment, the newest first."""
+    """All publications of an assignment, newest first."""
     statement = (
         select(*_PUBLICATION)
         .where(PublicationRow.run_id == run_id, PublicationRow.assignment == assignment)
@@ -105,7 +95,7 @@ def list_publications(session: Session, *, run_id: str, assignment: str) -> list
 
 @dataclass(frozen=True, slots=True)
 class PublicationTexts:
-    """The files of a publication: the assignment's own and its questions', in order."""
+    """The files of a publication: the assignment's, and those of its questions in order."""
 
     form: str
     rubrics: Mapping[str, str]
@@ -126,7 +116,7 @@ def get_texts(session: Session, *, publication_id: str) -> PublicationTexts:
 
 
 def list_versions(session: Session, *, publication_ids: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The versions of the rubrics of publications: publication → question → version."""
+    """The rubric versions of publications: publication → question → version."""
     statement = (
         select(
             PublicationPartRow.publication_id,
@@ -145,28 +135,15 @@ def list_versions(session: Session, *, publication_ids: Iterable[str]) -> dict[s
 def add_publication(
     session: Session, line: PublicationLine, *, form: str, rubrics: Mapping[str, tuple[str, str]]
 ) -> None:
-    """Put an assignment in force; `rubrics` gives version and text of each question, in order."""
+    """Add a publication; `rubrics` gives the version and text of each question, in order."""
     texts = [{"version": version, "text": text} for version, text in rubrics.values()]
     insert_missing(session, RubricTextRow, texts, key=("version",))
-    session.execute(
-        insert(PublicationRow).values(
-            id=line.id,
-            run_id=line.run_id,
-            assignment=line.assignment,
-            number=line.number,
-            form=form,
-            opens_at=line.opens_at,
-            due_at=line.due_at,
-            note=line.note,
-            by=line.by,
-            published_at=line.published_at,
-        )
-    )
-    parts = [
-        {"publication_id": line.id, "question": question, "position": place, "version": version}
-        for place, (question, (version, _)) in enumerate(rubrics.items())
+    session.execute(insert(PublicationRow).values(**asdict(line), form=form))
+    questions = [
+        {"publication_id": line.id, "question": question, "position": position, "version": version}
+        for position, (question, (version, _)) in enumerate(rubrics.items())
     ]
-    session.execute(insert(PublicationPartRow), parts)
+    session.execute(insert(PublicationPartRow), questions)
 
 
 # Extensions
@@ -187,39 +164,29 @@ class ExtensionLine:
     at: datetime
 
 
-_EXTENSION = (
-    ExtensionRow.id,
-    ExtensionRow.enrolment_id,
-    ExtensionRow.assignment,
-    ExtensionRow.number,
-    ExtensionRow.due_at,
-    ExtensionRow.extra_attempts,
-    ExtensionRow.reason,
-    ExtensionRow.by,
-    ExtensionRow.at,
-)
+_EXTENSION = list_columns(ExtensionRow, ExtensionLine)
 
 
 def find_extensions(
     session: Session, *, pairs: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], ExtensionLine]:
-    """The extensions that hold for (enrolment, assignment) pairs."""
-    wanted = set(pairs)
+    """The newest extensions of (enrolment, assignment) pairs."""
+    keys = set(pairs)
     statement = (
         select(*_EXTENSION)
         .where(
-            ExtensionRow.enrolment_id.in_({enrolment for enrolment, _ in wanted}),
-            ExtensionRow.assignment.in_({assignment for _, assignment in wanted}),
+            ExtensionRow.enrolment_id.in_({enrolment for enrolment, _ in keys}),
+            ExtensionRow.assignment.in_({assignment for _, assignment in keys}),
         )
         .order_by(ExtensionRow.number)
     )
     lines = (to_line(ExtensionLine, row) for row in session.execute(statement))
-    # The last one of each pair stays.
+    # The newest of each pair comes last and replaces the earlier ones.
     return {(each.enrolment_id, each.assignment): each for each in lines}
 
 
 def list_extensions(session: Session, *, run_id: str, assignment: str) -> list[ExtensionLine]:
-    """All extensions of an assignment, the newest first."""
+    """All extensions of an assignment, newest first."""
     statement = (
         select(*_EXTENSION)
         .where(ExtensionRow.run_id == run_id, ExtensionRow.assignment == assignment)
@@ -229,7 +196,7 @@ def list_extensions(session: Session, *, run_id: str, assignment: str) -> list[E
 
 
 def find_last_extended_due(session: Session, *, run_id: str, assignment: str) -> datetime | None:
-    """The latest due date that any student was given."""
+    """The latest due date of all extensions."""
     return session.scalar(
         select(func.max(ExtensionRow.due_at)).where(
             ExtensionRow.run_id == run_id, ExtensionRow.assignment == assignment
@@ -249,7 +216,7 @@ def add_extension(
     by: str,
     at: datetime,
 ) -> ExtensionLine:
-    """Add an extension, which holds from now on instead of earlier ones."""
+    """Add an extension, which replaces earlier ones."""
     earlier = session.scalar(
         select(func.max(ExtensionRow.number)).where(
             ExtensionRow.enrolment_id == enrolment_id, ExtensionRow.assignment == assignment
@@ -259,11 +226,5 @@ def add_extension(
         make_id("ext"), enrolment_id, assignment, (earlier or 0) + 1, due_at, extra_attempts,
         reason, by, at,
     )  # fmt: skip
-    session.execute(
-        insert(ExtensionRow).values(
-            id=line.id, run_id=run_id, enrolment_id=enrolment_id, assignment=assignment,
-            number=line.number, due_at=due_at, extra_attempts=extra_attempts, reason=reason,
-            by=by, at=at,
-        )
-    )  # fmt: skip
+    session.execute(insert(ExtensionRow).values(**asdict(line), run_id=run_id))
     return line

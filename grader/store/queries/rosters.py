@@ -1,8 +1,8 @@
-"""Accounts and places of many people at once, as rosters need them."""
+"""Accounts and enrolments of many people at once, for rosters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,12 +18,12 @@ from grader.store.tables import EnrolmentRow, PersonRow
 
 @dataclass(frozen=True, slots=True)
 class AccountLine:
-    """A login that is taken, with the person's place in one course run."""
+    """The account of a login, with the person's enrolment in one course run."""
 
     person: PersonLine
     is_ended: bool
     is_elsewhere: bool
-    """Whether the person takes part, or took part, in another course run."""
+    """Whether the person is or was enrolled in another course run."""
     enrolment: EnrolmentLine | None
     has_left: bool
 
@@ -32,33 +32,24 @@ def find_accounts(
     session: Session, *, run_id: str, logins: Iterable[str]
 ) -> dict[str, AccountLine]:
     """The accounts of these logins, by login; also those that have ended."""
-    wanted = list(logins)
-    found: dict[str, AccountLine] = {}
-    for some in split_into_batches(wanted):
-        found |= _find_account_batch(session, run_id, some)
-    return found
-
-
-def _find_account_batch(
-    session: Session, run_id: str, logins: Sequence[str]
-) -> dict[str, AccountLine]:
-    # Two plain queries by index: a join of both tables is slow where they have just grown.
-    people = select(*PERSON_COLUMNS, PersonRow.ended_at).where(PersonRow.login.in_(logins))
-    found = [(to_line(PersonLine, row[:-1]), row[-1]) for row in session.execute(people)]
-    here, elsewhere = _find_enrolments(session, run_id, [person.id for person, _ in found])
-    accounts = {}
-    for person, ended_at in found:
-        place, has_left = here.get(person.id, (None, False))
-        accounts[person.login] = AccountLine(
-            person, ended_at is not None, person.id in elsewhere, place, has_left
-        )
+    accounts: dict[str, AccountLine] = {}
+    for batch in split_into_batches(list(logins)):
+        # Two queries by index: a join is slow until the planner knows that the tables have grown.
+        statement = select(*PERSON_COLUMNS, PersonRow.ended_at).where(PersonRow.login.in_(batch))
+        people = [(to_line(PersonLine, row[:-1]), row[-1]) for row in session.execute(statement)]
+        enrolments, elsewhere = _find_enrolments(session, run_id, [each.id for each, _ in people])
+        for person, ended_at in people:
+            enrolment, has_left = enrolments.get(person.id, (None, False))
+            accounts[person.login] = AccountLine(
+                person, ended_at is not None, person.id in elsewhere, enrolment, has_left
+            )
     return accounts
 
 
 def _find_enrolments(
     session: Session, run_id: str, person_ids: list[str]
 ) -> tuple[dict[str, tuple[EnrolmentLine, bool]], set[str]]:
-    """Places in this run, each with whether the person left, and who has one in another run."""
+    """Enrolments in this run with whether the person has left, and who is in another run."""
     statement = select(
         EnrolmentRow.id,
         EnrolmentRow.run_id,
@@ -67,23 +58,23 @@ def _find_enrolments(
         EnrolmentRow.section,
         EnrolmentRow.left_at,
     ).where(EnrolmentRow.person_id.in_(person_ids))
-    here, elsewhere = {}, set()
+    enrolments, elsewhere = {}, set()
     for enrolment_id, run, person_id, role, section, left_at in session.execute(statement):
         if run == run_id:
             line = EnrolmentLine(enrolment_id, run, person_id, Role(role), section)
-            here[person_id] = line, left_at is not None
+            enrolments[person_id] = line, left_at is not None
         else:
             elsewhere.add(person_id)
-    return here, elsewhere
+    return enrolments, elsewhere
 
 
 def list_logins(session: Session) -> list[str]:
-    """All logins that were ever given."""
+    """All logins, also of ended accounts."""
     return list(session.scalars(select(PersonRow.login)))
 
 
 def count_members(session: Session) -> dict[tuple[str, Role], int]:
-    """How many take part in each course run, by role."""
+    """Count the members of each course run, by role."""
     statement = (
         select(EnrolmentRow.run_id, EnrolmentRow.role, func.count())
         .where(EnrolmentRow.left_at.is_(None))
@@ -93,7 +84,7 @@ def count_members(session: Session) -> dict[tuple[str, Role], int]:
 
 
 def change_people(session: Session, people: Iterable[PersonLine]) -> None:
-    """Give many people the names and addresses of these lines."""
+    """Set the names and addresses of many people."""
     rows = [{"id": each.id, "name": each.name, "email": each.email} for each in people]
     if rows:
         session.execute(update(PersonRow), rows)
@@ -102,7 +93,7 @@ def change_people(session: Session, people: Iterable[PersonLine]) -> None:
 def change_enrolments(
     session: Session, enrolments: Iterable[EnrolmentLine], *, left_at: datetime | None
 ) -> None:
-    """Give many places the roles and sections of these lines, and note who left or came back."""
+    """Set roles, sections and `left_at` of many enrolments."""
     rows = [
         {"id": each.id, "role": each.role.value, "section": each.section, "left_at": left_at}
         for each in enrolments
@@ -112,9 +103,9 @@ def change_enrolments(
 
 
 def update_planner_statistics(session: Session) -> None:
-    """Let PostgreSQL count again after many rows came at once.
+    """Update PostgreSQL's statistics after many rows were added.
 
-    Until it does so by itself it takes the tables for small and reads them whole for every query.
+    Until then it believes that the tables are small, and scans them for every query.
     """
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text("ANALYZE people, enrolments"))
@@ -122,7 +113,7 @@ def update_planner_statistics(session: Session) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RosterEntry:
-    """Somebody who takes part."""
+    """A member as the roster shows them."""
 
     login: str
     name: str
@@ -134,24 +125,24 @@ class RosterEntry:
 
 @dataclass(frozen=True, slots=True)
 class RosterFilter:
-    """Whom somebody looks for; what is None or empty is not asked for."""
+    """Which members to list; None or empty means any."""
 
     text: str = ""
-    """Part of a login or a name, whatever its capital letters."""
+    """Part of a login or a name, ignoring case."""
     role: Role | None = None
     section: str | None = None
-    """The section itself; the empty one is that of those who have none."""
+    """The exact section; the empty string is for members without one."""
 
     @property
     def is_everybody(self) -> bool:
-        """Whether nobody is left out."""
+        """Whether all members match."""
         return not self.text and self.role is None and self.section is None
 
 
 def list_roster(
-    session: Session, *, run_id: str, wanted: RosterFilter, after: str | None, limit: int
+    session: Session, *, run_id: str, filter: RosterFilter, after: str | None, limit: int
 ) -> list[RosterEntry]:
-    """Those who take part and are looked for, by login; `after` is the login of the last seen."""
+    """The matching members, by login, starting after a login if one is given."""
     statement = (
         select(
             EnrolmentRow.login,
@@ -162,7 +153,7 @@ def list_roster(
             EnrolmentRow.joined_at,
         )
         .join(PersonRow, PersonRow.id == EnrolmentRow.person_id)
-        .where(*_build_conditions(run_id, wanted))
+        .where(*_build_conditions(run_id, filter))
         .order_by(EnrolmentRow.login)
         .limit(limit)
     )
@@ -174,12 +165,12 @@ def list_roster(
     ]
 
 
-def count_roster(session: Session, *, run_id: str, wanted: RosterFilter) -> dict[Role, int]:
-    """How many of those who are looked for take part, by role; roles without anybody included."""
+def count_roster(session: Session, *, run_id: str, filter: RosterFilter) -> dict[Role, int]:
+    """Count the matching members by role, zeros included."""
     statement = (
         select(EnrolmentRow.role, func.count())
         .join(PersonRow, PersonRow.id == EnrolmentRow.person_id)
-        .where(*_build_conditions(run_id, wanted))
+        .where(*_build_conditions(run_id, filter))
         .group_by(EnrolmentRow.role)
     )
     found = {Role(row[0]): row[1] for row in session.execute(statement)}
@@ -187,7 +178,7 @@ def count_roster(session: Session, *, run_id: str, wanted: RosterFilter) -> dict
 
 
 def list_sections(session: Session, *, run_id: str) -> list[str]:
-    """All sections that somebody is in; the empty one where somebody is in none."""
+    """All sections with members; the empty string if a member has none."""
     statement = (
         select(EnrolmentRow.section)
         .where(EnrolmentRow.run_id == run_id, EnrolmentRow.left_at.is_(None))
@@ -198,44 +189,39 @@ def list_sections(session: Session, *, run_id: str) -> list[str]:
 
 
 def find_joined_at(session: Session, *, enrolment_id: str) -> datetime | None:
-    """When somebody joined."""
+    """When the person of an enrolment joined."""
     return session.scalar(select(EnrolmentRow.joined_at).where(EnrolmentRow.id == enrolment_id))
 
 
 def find_names_by_enrolment(
     session: Session, *, enrolment_ids: Iterable[str]
 ) -> dict[str, tuple[str, str]]:
-    """Login and name of whoever these places belong to, also of those who left."""
-    wanted = sorted(set(enrolment_ids))
+    """The login and name of the person of each enrolment, also of those who have left."""
     found: dict[str, tuple[str, str]] = {}
-    for some in split_into_batches(wanted):
+    for batch in split_into_batches(sorted(set(enrolment_ids))):
         statement = (
             select(EnrolmentRow.id, EnrolmentRow.login, PersonRow.name)
             .join(PersonRow, PersonRow.id == EnrolmentRow.person_id)
-            .where(EnrolmentRow.id.in_(some))
+            .where(EnrolmentRow.id.in_(batch))
         )
         found |= {row.id: (row.login, row.name) for row in session.execute(statement)}
     return found
 
 
-def _build_conditions(run_id: str, wanted: RosterFilter) -> list[ColumnElement[bool]]:
+def _build_conditions(run_id: str, filter: RosterFilter) -> list[ColumnElement[bool]]:
     conditions = [EnrolmentRow.run_id == run_id, EnrolmentRow.left_at.is_(None)]
-    if wanted.role is not None:
-        conditions.append(EnrolmentRow.role == wanted.role.value)
-    if wanted.section is not None:
-        conditions.append(EnrolmentRow.section == wanted.section)
-    if wanted.text:
-        conditions.append(_contains_text(wanted.text))
-    return conditions
-
-
-def _contains_text(text: str) -> ColumnElement[bool]:
-    # SQLite knows the small letters of ASCII alone, so that others are looked for in each spelling.
-    spellings = sorted({text, text.lower(), text.upper(), text.title()})
-    return or_(
-        *(
+    if filter.role is not None:
+        conditions.append(EnrolmentRow.role == filter.role.value)
+    if filter.section is not None:
+        conditions.append(EnrolmentRow.section == filter.section)
+    if filter.text:
+        # SQLite ignores case only for ASCII, so other letters are searched in each spelling.
+        text = filter.text
+        spellings = sorted({text, text.lower(), text.upper(), text.title()})
+        matches = (
             column.icontains(each, autoescape=True)
             for each in spellings
             for column in (EnrolmentRow.login, PersonRow.name)
         )
-    )
+        conditions.append(or_(*matches))
+    return conditions

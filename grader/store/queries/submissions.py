@@ -1,4 +1,4 @@
-"""Drafts: what students have written and not yet sent."""
+"""Drafts of answers, and uploaded files."""
 
 from __future__ import annotations
 
@@ -6,58 +6,50 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import ColumnElement, and_, delete, func, select
 
 from grader.store.database import Session
 from grader.store.queries.attempts import StudentQuestion
-from grader.store.rows import to_line
+from grader.store.rows import list_columns, to_line
 from grader.store.tables import DraftRow, UploadRow
 from grader.store.upserts import insert_missing, insert_or_replace
 
 
 @dataclass(frozen=True, slots=True)
 class DraftLine:
-    """What stood in the form when it was saved last, by the names of its fields."""
+    """The texts of a form when it was last saved, by field."""
 
     fields: dict[str, str]
     saved_at: datetime
 
 
-def find_draft(session: Session, *, part: StudentQuestion) -> DraftLine | None:
+def find_draft(session: Session, *, student_question: StudentQuestion) -> DraftLine | None:
     """A student's draft of a question."""
-    enrolment_id, assignment, question = part
-    statement = select(DraftRow.fields, DraftRow.saved_at).where(
-        DraftRow.enrolment_id == enrolment_id,
-        DraftRow.assignment == assignment,
-        DraftRow.question == question,
-    )
+    statement = select(DraftRow.fields, DraftRow.saved_at).where(_is_draft_of(student_question))
     row = session.execute(statement).one_or_none()
     return DraftLine(row[0], row[1]) if row else None
 
 
-def put_draft(session: Session, *, run_id: str, part: StudentQuestion, draft: DraftLine) -> None:
-    """Keep a draft instead of the one before."""
-    enrolment_id, assignment, question = part
-    row = {
-        "run_id": run_id,
-        "enrolment_id": enrolment_id,
-        "assignment": assignment,
-        "question": question,
-        "fields": draft.fields,
-        "saved_at": draft.saved_at,
-    }
-    insert_or_replace(session, DraftRow, [row], key=("enrolment_id", "assignment", "question"))
+def put_draft(
+    session: Session, *, run_id: str, student_question: StudentQuestion, draft: DraftLine
+) -> None:
+    """Save a draft; it replaces an earlier one."""
+    key = ("enrolment_id", "assignment", "question")
+    row = dict(zip(key, student_question, strict=True)) | asdict(draft) | {"run_id": run_id}
+    insert_or_replace(session, DraftRow, [row], key=key)
 
 
-def delete_draft(session: Session, *, part: StudentQuestion) -> None:
-    """Forget a draft; there need not be one."""
-    enrolment_id, assignment, question = part
-    session.execute(
-        delete(DraftRow).where(
-            DraftRow.enrolment_id == enrolment_id,
-            DraftRow.assignment == assignment,
-            DraftRow.question == question,
-        )
+def delete_draft(session: Session, *, student_question: StudentQuestion) -> None:
+    """Delete a draft, if there is one."""
+    session.execute(delete(DraftRow).where(_is_draft_of(student_question)))
+
+
+def _is_draft_of(student_question: StudentQuestion) -> ColumnElement[bool]:
+    enrolment_id, assignment, question = student_question
+    return and_(
+        DraftRow.enrolment_id == enrolment_id,
+        DraftRow.assignment == assignment,
+        DraftRow.question == question,
     )
 
 
@@ -74,19 +66,11 @@ class UploadLine:
     at: datetime
 
 
-_UPLOAD = (
-    UploadRow.id,
-    UploadRow.run_id,
-    UploadRow.enrolment_id,
-    UploadRow.digest,
-    UploadRow.name,
-    UploadRow.size,
-    UploadRow.at,
-)
+_UPLOAD = list_columns(UploadRow, UploadLine)
 
 
 def add_upload(session: Session, upload: UploadLine, *, content: bytes) -> None:
-    """Keep a file; one that the student has sent before stays as it is."""
+    """Add a file, unless the student has uploaded the same content before."""
     row = asdict(upload) | {"content": content}
     insert_missing(session, UploadRow, [row], key=("enrolment_id", "digest"))
 
@@ -94,7 +78,7 @@ def add_upload(session: Session, upload: UploadLine, *, content: bytes) -> None:
 def find_uploads(
     session: Session, *, enrolment_id: str, digests: Iterable[str]
 ) -> dict[str, UploadLine]:
-    """Those files of a student that are there, by digest."""
+    """A student's files with these digests, by digest."""
     statement = select(*_UPLOAD).where(
         UploadRow.enrolment_id == enrolment_id, UploadRow.digest.in_(set(digests))
     )
@@ -110,7 +94,7 @@ def find_upload_content(session: Session, *, upload_id: str) -> tuple[UploadLine
 
 
 def count_upload_bytes(session: Session, *, enrolment_id: str) -> int:
-    """How many bytes a student's files have in all."""
+    """The total size of a student's files, in bytes."""
     statement = select(func.coalesce(func.sum(UploadRow.size), 0)).where(
         UploadRow.enrolment_id == enrolment_id
     )

@@ -1,4 +1,4 @@
-"""What `grader verify` reads: everything in order, a few rows at a time."""
+"""Queries of `grader verify`: all rows in order, a few at a time."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _AUDIT = list_columns(AuditEntryRow, AuditLine)
 
 @dataclass(frozen=True, slots=True)
 class UsedAttempt:
-    """The earlier attempt that an attempt builds on."""
+    """The earlier attempt that another one builds on."""
 
     enrolment_id: str
     assignment: str
@@ -99,9 +99,9 @@ def stream_attempts(
 
 @dataclass(frozen=True, slots=True)
 class JudgedLine:
-    """A judgement, or that there is none, with what its attempt says.
+    """A judgement with data of its attempt; None if the attempt has no judgement.
 
-    `published_version` is the rubric that was in force when the attempt was made.
+    `published_version` is the rubric version in force when the attempt was made.
     """
 
     attempt_id: str
@@ -135,7 +135,7 @@ _OF_ATTEMPT = (
 
 
 def stream_judgements(session: Session) -> Iterator[JudgedLine | UnreadableRow]:
-    """All judgements by attempt, in the order of their numbers; attempts without one, too."""
+    """All judgements, by attempt and number; also attempts without any."""
     columns = (*_OF_ATTEMPT, *_USED, JudgementRow.run_id, *_JUDGEMENT)
     statement = (
         select(*to_raw_columns(columns))
@@ -156,17 +156,17 @@ def _to_judged_line(values: list[Any]) -> JudgedLine:
 
 
 def stream_orphans(session: Session) -> Iterator[tuple[str, str]]:
-    """Judgements and reviews, by id, whose attempt is not there, with the attempt's id."""
+    """The ids of judgements and reviews without their attempt, each with the attempt's id."""
     for table in (JudgementRow, ReviewRow):
-        there = exists().where(AttemptRow.id == table.attempt_id)
-        statement = select(table.id, table.attempt_id).where(~there).order_by(table.id)
+        has_attempt = exists().where(AttemptRow.id == table.attempt_id)
+        statement = select(table.id, table.attempt_id).where(~has_attempt).order_by(table.id)
         for row in session.execute(statement.execution_options(yield_per=ROWS_PER_FETCH)):
             yield row[0], row[1]
 
 
 @dataclass(frozen=True, slots=True)
 class StoredAttempt:
-    """An attempt with all its judgements, the oldest first."""
+    """An attempt with all its judgements, oldest first."""
 
     attempt: AttemptLine
     judgements: list[JudgementLine]
@@ -175,7 +175,7 @@ class StoredAttempt:
 def find_stored_attempts(
     session: Session, *, ids: Iterable[str]
 ) -> dict[str, StoredAttempt | UnreadableRow]:
-    """Attempts by their ids; those that are not there are absent."""
+    """Attempts by id; missing ones are left out."""
     columns, count = (*_ATTEMPT, *_JUDGEMENT), len(_ATTEMPT)
     statement = (
         select(*to_raw_columns(columns))
@@ -185,26 +185,25 @@ def find_stored_attempts(
         .order_by(AttemptRow.id, JudgementRow.number)
     )
 
-    def make(values: list[Any]) -> StoredAttempt:
-        judgement = values[count:]
-        has_one = judgement[0] is not None
-        return StoredAttempt(
-            AttemptLine(*values[:count]), [JudgementLine(*judgement)] if has_one else []
-        )
+    def make(values: list[Any]) -> tuple[AttemptLine, JudgementLine | None]:
+        attempt, judgement = values[:count], values[count:]
+        line = JudgementLine(*judgement) if judgement[0] is not None else None
+        return AttemptLine(*attempt), line
 
     found: dict[str, StoredAttempt | UnreadableRow] = {}
-    for line in stream_rows(session, statement, columns, make):
-        if isinstance(line, UnreadableRow):
-            found[line.id] = line
+    for row in stream_rows(session, statement, columns, make):
+        if isinstance(row, UnreadableRow):
+            found[row.id] = row
             continue
-        before = found.setdefault(line.attempt.id, line)
-        if before is not line and isinstance(before, StoredAttempt):
-            before.judgements.extend(line.judgements)
+        attempt, judgement = row
+        stored = found.setdefault(attempt.id, StoredAttempt(attempt, []))
+        if judgement is not None and isinstance(stored, StoredAttempt):
+            stored.judgements.append(judgement)
     return found
 
 
 def find_attempt_ids(session: Session, *, ids: Iterable[str]) -> set[str]:
-    """Those of these ids that attempts have."""
+    """The ids among these that belong to attempts."""
     statement = select(AttemptRow.id).where(AttemptRow.id.in_(sorted(set(ids))))
     return set(session.scalars(statement))
 
@@ -216,11 +215,11 @@ def stream_attempt_ids(session: Session) -> Iterator[str]:
         yield row[0]
 
 
-# What was in force
+# Publications
 
 
 def list_all_publications(session: Session) -> list[PublicationLine | UnreadableRow]:
-    """All publications of all course runs, the newest of each assignment last."""
+    """All publications of all course runs, newest of each assignment last."""
     statement = select(*to_raw_columns(_PUBLICATION)).order_by(
         PublicationRow.run_id, PublicationRow.assignment, PublicationRow.number
     )
@@ -230,16 +229,16 @@ def list_all_publications(session: Session) -> list[PublicationLine | Unreadable
 
 @dataclass(frozen=True, slots=True)
 class LargestExtension:
-    """The most that a student was ever given in an assignment."""
+    """The latest due date and most extra attempts that a student ever had in an assignment."""
 
     due_at: datetime | None
     extra_attempts: int
 
 
 def list_largest_extensions(session: Session) -> dict[tuple[str, str], LargestExtension]:
-    """The most that students were ever given, by enrolment and assignment.
+    """The largest extensions ever given, by enrolment and assignment.
 
-    Extensions that were taken back count, because attempts may be from before that.
+    Withdrawn extensions count, because attempts may have been made before the withdrawal.
     """
     statement = select(
         ExtensionRow.enrolment_id,
@@ -254,7 +253,7 @@ def list_largest_extensions(session: Session) -> dict[tuple[str, str], LargestEx
 
 
 def stream_rubric_texts(session: Session) -> Iterator[tuple[str, str] | UnreadableRow]:
-    """All rubric texts with the versions that they are known by."""
+    """All rubric texts, each with its version."""
     columns = (RubricTextRow.version, RubricTextRow.text)
     statement = select(*to_raw_columns(columns)).order_by(RubricTextRow.version)
     return stream_rows(session, statement, columns, lambda values: (values[0], values[1]))
@@ -264,17 +263,17 @@ def stream_rubric_texts(session: Session) -> Iterator[tuple[str, str] | Unreadab
 
 
 def stream_student_questions(session: Session) -> Iterator[tuple[str | None, StudentQuestion]]:
-    """Every part at which something was done or is graded, with its student's course run."""
+    """Every student's question with an attempt, decision or grade, and the course run."""
     tables = (AttemptRow, OverrideRow, ExternalScoreRow, GradeRow)
-    parts = union(
+    keys = union(
         *(select(each.enrolment_id, each.assignment, each.question) for each in tables)
     ).subquery()
-    part = (parts.c.enrolment_id, parts.c.assignment, parts.c.question)
+    key = (keys.c.enrolment_id, keys.c.assignment, keys.c.question)
     statement = (
-        select(EnrolmentRow.run_id, *part)
-        .select_from(parts)
-        .join(EnrolmentRow, EnrolmentRow.id == parts.c.enrolment_id, isouter=True)
-        .order_by(EnrolmentRow.run_id, *part)
+        select(EnrolmentRow.run_id, *key)
+        .select_from(keys)
+        .join(EnrolmentRow, EnrolmentRow.id == keys.c.enrolment_id, isouter=True)
+        .order_by(EnrolmentRow.run_id, *key)
     )
     for row in session.execute(statement.execution_options(yield_per=1000)):
         yield row[0], (row[1], row[2], row[3])
@@ -287,7 +286,7 @@ def stream_audit_chain(session: Session) -> Iterator[AuditLine | UnreadableRow]:
 
 
 def stream_answered_requests(session: Session) -> Iterator[tuple[str, str] | UnreadableRow]:
-    """The keys of all requests that were answered, with the bodies of the answers."""
+    """All idempotency keys, each with the body of its response."""
     columns = (IdempotencyKeyRow.key, IdempotencyKeyRow.body)
     statement = select(*to_raw_columns(columns)).order_by(
         IdempotencyKeyRow.caller, IdempotencyKeyRow.key
@@ -295,53 +294,37 @@ def stream_answered_requests(session: Session) -> Iterator[tuple[str, str] | Unr
     return stream_rows(session, statement, columns, lambda values: (values[0], values[1]))
 
 
-@dataclass(frozen=True, slots=True)
-class RowCounts:
-    """How many rows there are, for telling how far a verification is."""
-
-    attempts: int
-    judgements: int
-    rubric_texts: int
-    publications: int
-    grades: int
-    audit: int
-    answered: int
-
-
-def count_rows(session: Session) -> RowCounts:
-    """How many rows there are."""
+def count_rows(session: Session) -> dict[str, int]:
+    """Count the rows of the tables that a verification reads, by table, to report its progress."""
     tables = (
-        AttemptRow,
-        JudgementRow,
-        RubricTextRow,
-        PublicationRow,
-        GradeRow,
-        AuditEntryRow,
+        AttemptRow, JudgementRow, RubricTextRow, PublicationRow, GradeRow, TotalRow, AuditEntryRow,
         IdempotencyKeyRow,
-    )
-    counts = [session.scalar(select(func.count()).select_from(each)) or 0 for each in tables]
-    return RowCounts(*counts)
+    )  # fmt: skip
+    return {
+        each.__tablename__: session.scalar(select(func.count()).select_from(each)) or 0
+        for each in tables
+    }
 
 
 def list_self_checks(session: Session) -> tuple[str, ...]:
-    """What the database can be asked about itself; PostgreSQL finds out whenever it reads."""
+    """The names of the database's own checks; none on PostgreSQL, which checks on every read."""
     if session.connection().dialect.name != "sqlite":
         return ()
     return "integrity_check", "foreign_key_check"
 
 
 def run_self_check(session: Session, self_check: str) -> Iterator[tuple[str, str]]:
-    """What the database finds wrong with itself, as pairs of where and what."""
+    """Run one of the database's own checks; yields the place and description of each error."""
     for row in session.execute(text(f"PRAGMA {self_check}")):
         if len(row) > 1:
-            yield f"{row[0]} row {row[1]}", f"It names a row of {row[2]} that is not there."
+            yield f"{row[0]} row {row[1]}", f"It refers to a missing row of {row[2]}."
         elif row[0] != "ok":
             yield "file", f"{row[0]}."
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTotal:
-    """A student's total as it is kept and as the grades come to, in hundredths; None is absent."""
+    """A student's stored total beside the sum of the grades, in hundredths; None if missing."""
 
     enrolment_id: str
     assignment: str
@@ -354,11 +337,11 @@ class StoredTotal:
 
 
 def stream_totals(session: Session) -> Iterator[StoredTotal]:
-    """All totals beside the sums of the grades, by student and assignment, a few at a time."""
-    # SQLite keeps any value in any column, and `sum` takes what is no number for nothing.
+    """All stored totals beside the sums of the grades, by student and assignment."""
+    # SQLite stores any value in any column, and its `sum` counts text as zero.
     points, pending = (type_coerce(each, Integer) for each in (TotalRow.points, TotalRow.pending))
-    kept = select(
-        TotalRow.enrolment_id, TotalRow.assignment, literal(1).label("is_kept"),
+    stored = select(
+        TotalRow.enrolment_id, TotalRow.assignment, literal(1).label("is_stored"),
         TotalRow.run_id.label("run_id"), points.label("points"), pending.label("pending"),
     )  # fmt: skip
     graded = select(
@@ -369,9 +352,9 @@ def stream_totals(session: Session) -> Iterator[StoredTotal]:
         func.coalesce(func.sum(type_coerce(GradeRow.points, Integer)), 0),
         func.sum(type_coerce(GradeRow.pending, Integer)),
     ).group_by(GradeRow.enrolment_id, GradeRow.assignment)
-    both = union_all(kept, graded).subquery()
+    both = union_all(stored, graded).subquery()
     columns: list[Any] = [
-        func.max(case((both.c.is_kept == flag, each), else_=null()))
+        func.max(case((both.c.is_stored == flag, each), else_=null()))
         for flag in (1, 0)
         for each in (both.c.run_id, both.c.points, both.c.pending)
     ]
@@ -382,7 +365,7 @@ def stream_totals(session: Session) -> Iterator[StoredTotal]:
 
 
 def stream_login_mismatches(session: Session) -> Iterator[tuple[str, str, str]]:
-    """Enrolments whose login is not the person's: id, what they have, and what it should be."""
+    """Enrolments whose login differs from the person's: id, stored login, correct login."""
     statement = (
         select(EnrolmentRow.id, EnrolmentRow.login, PersonRow.login)
         .join(PersonRow, PersonRow.id == EnrolmentRow.person_id)
@@ -391,8 +374,3 @@ def stream_login_mismatches(session: Session) -> Iterator[tuple[str, str, str]]:
     )
     for row in session.execute(statement.execution_options(yield_per=1000)):
         yield row[0], row[1], row[2]
-
-
-def count_stored_totals(session: Session) -> int:
-    """How many totals there are."""
-    return session.scalar(select(func.count()).select_from(TotalRow)) or 0

@@ -1,7 +1,7 @@
-"""The tables. What students and staff do is added and never changed; see docs/reference/store.md.
+"""The tables. Actions of students and staff are added, never changed; see docs/reference/store.md.
 
-Points are whole hundredths, times are UTC, documents are JSON text. A column `by` holds who did
-it: a person's id or a token's.
+Points are whole hundredths, times are UTC, documents are JSON text. A column `by` has the id of the
+person or token who acted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What students are shown and send."""
+"""Variants, views, attempts, judgements, drafts and uploads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grader.store.tables.base import (
 
 
 class VariantRow(StudentMixin, Base):
-    """What was drawn for a student, as it was first shown; parts that share it have one."""
+    """A student's draws for a question, as first shown; questions that share draws share a row."""
 
     __tablename__ = "variants"
     __table_args__ = (make_enrolment_key(),)
@@ -47,15 +47,15 @@ class ViewRow(StudentMixin, Base):
 
 
 class AttemptRow(StudentMixin, Base):
-    """An answer as it was sent, with the time at which it arrived."""
+    """An answer as sent, with the time of its arrival."""
 
     __tablename__ = "attempts"
     __table_args__ = (
         make_enrolment_key(),
-        # The last word on races: no two attempts bear one number.
+        # Decides races: no two attempts have the same number.
         UniqueConstraint("enrolment_id", "assignment", "question", "number"),
         Index(None, "run_id", "assignment", "question"),
-        # What came in lately is counted without reading a single answer.
+        # Recent attempts are counted from the index, without reading answers.
         Index("ix_attempts_lately", "run_id", "assignment", "received_at", "enrolment_id"),
     )
 
@@ -72,7 +72,7 @@ class AttemptRow(StudentMixin, Base):
 
 
 class JudgementRow(Base):
-    """How an attempt came out by one version of the rubric; the newest one holds."""
+    """The result of an attempt by one version of the rubric; the newest one counts."""
 
     __tablename__ = "judgements"
     __table_args__ = (UniqueConstraint("attempt_id", "number"), Index(None, "run_id"))
@@ -94,7 +94,7 @@ class JudgementRow(Base):
 
 
 class DraftRow(StudentMixin, Base):
-    """What a student has written and not yet sent, as it was saved last."""
+    """A student's unsent answer, as last saved."""
 
     __tablename__ = "drafts"
     __table_args__ = (make_enrolment_key(),)
@@ -107,7 +107,7 @@ class DraftRow(StudentMixin, Base):
 
 
 class UploadRow(StudentMixin, Base):
-    """A PDF that a student has sent, known to answers by the digest of its content."""
+    """A student's PDF; answers refer to it by the digest of its content."""
 
     __tablename__ = "uploads"
     __table_args__ = (make_enrolment_key(), UniqueConstraint("enrolment_id", "digest"))

@@ -1,4 +1,4 @@
-"""What others can check: the audit chain and the keys of receipts."""
+"""The audit chain, and the keys that sign receipts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.store.tables.base import Base, Bytes, Data, Digest, Id, Name, Slug
 
 
 class AuditEntryRow(Base):
-    """What staff and operators did, each entry bound to the one before by its hash."""
+    """An action of staff or an operator, with the hash of the previous entry."""
 
     __tablename__ = "audit"
     __table_args__ = (Index(None, "run_id"),)
@@ -28,7 +28,7 @@ class AuditEntryRow(Base):
 
 
 class SigningKeyRow(Base):
-    """A key that receipts are signed with; the newest one signs."""
+    """A private key for receipts; the newest one signs."""
 
     __tablename__ = "signing_keys"
 

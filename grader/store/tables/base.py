@@ -1,4 +1,4 @@
-"""What all tables have in common: the types of their columns and the names of constraints."""
+"""The base of all tables: column types, and names of constraints."""
 
 from __future__ import annotations
 
@@ -6,13 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar
 
-from sqlalchemy import (
-    ForeignKeyConstraint,
-    LargeBinary,
-    MetaData,
-    String,
-    Text,
-)
+from sqlalchemy import ForeignKeyConstraint, LargeBinary, MetaData, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from grader.store.types import Hundredths, JsonText, UtcDateTime
@@ -28,7 +22,7 @@ Bytes = Annotated[bytes, mapped_column(LargeBinary)]
 
 
 class Base(DeclarativeBase):
-    """Base of all tables; constraints have names, so that migrations can speak of them."""
+    """Base of all tables; constraints have names, so that migrations can refer to them."""
 
     metadata = MetaData(
         naming_convention={
@@ -43,12 +37,12 @@ class Base(DeclarativeBase):
 
 
 class StudentMixin:
-    """What belongs to one student of one course run."""
+    """Columns of rows that belong to one student of one course run."""
 
     run_id: Mapped[Slug]
     enrolment_id: Mapped[Id]
 
 
 def make_enrolment_key() -> ForeignKeyConstraint:
-    """The constraint that a student is one of the course run."""
+    """The constraint that the enrolment belongs to the course run."""
     return ForeignKeyConstraint(["run_id", "enrolment_id"], ["enrolments.run_id", "enrolments.id"])

@@ -1,4 +1,4 @@
-"""Ways in: tokens, links and browsers, and what was answered to whom."""
+"""Tokens, sign-in links, browser sessions, and idempotency keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.store.tables.base import Base, Data, Digest, Id, Name, Prose, Slug
 
 
 class TokenRow(Base):
-    """A token for programs: of a person, or of a service in one course run."""
+    """An API token of a person, or of a service in one course run."""
 
     __tablename__ = "tokens"
     __table_args__ = (
@@ -49,7 +49,7 @@ class SignInLinkRow(Base):
 
 
 class BrowserSessionRow(Base):
-    """A browser that is signed in."""
+    """A signed-in browser."""
 
     __tablename__ = "browser_sessions"
     __table_args__ = (Index(None, "person_id"),)
@@ -62,7 +62,7 @@ class BrowserSessionRow(Base):
 
 
 class IdempotencyKeyRow(Base):
-    """What a request with this key was answered, so that sending it again changes nothing."""
+    """The response to a request with this key, to be replayed if the request is sent again."""
 
     __tablename__ = "idempotency_keys"
     __table_args__ = (Index(None, "made_at"),)

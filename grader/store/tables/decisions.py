@@ -1,4 +1,4 @@
-"""What staff decide, and the grades that all of it comes to."""
+"""Reviews, overrides and external scores of staff, and the resulting grades."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from grader.store.tables.base import (
 
 
 class ClaimRow(Base):
-    """Who is reviewing an attempt just now, and until when nobody else is offered it."""
+    """A reviewer's claim of an attempt, which is offered to nobody else until it expires."""
 
     __tablename__ = "claims"
     __table_args__ = (Index(None, "run_id"),)
@@ -33,7 +33,7 @@ class ClaimRow(Base):
 
 
 class ReviewRow(Base):
-    """A person's word on a written part of an attempt; the newest one holds."""
+    """A person's grading of one criterion of an attempt; the newest one counts."""
 
     __tablename__ = "reviews"
     __table_args__ = (
@@ -54,7 +54,7 @@ class ReviewRow(Base):
 
 
 class OverrideRow(StudentMixin, Base):
-    """An instructor's word on a score; the newest one holds, and one without points holds none."""
+    """An instructor's override of a score; the newest one counts, and null points withdraw it."""
 
     __tablename__ = "overrides"
     __table_args__ = (
@@ -73,7 +73,7 @@ class OverrideRow(StudentMixin, Base):
 
 
 class ExternalScoreRow(StudentMixin, Base):
-    """A score from outside; the newest one holds."""
+    """A score entered from outside; the newest one counts."""
 
     __tablename__ = "external_scores"
     __table_args__ = (
@@ -92,9 +92,9 @@ class ExternalScoreRow(StudentMixin, Base):
 
 
 class GradeRow(StudentMixin, Base):
-    """What all of the above come to for one student and question.
+    """The grade of one student for one question, which follows from all of the above.
 
-    It is computed from them in the same transaction, and `grader verify` computes it again.
+    It is computed in the same transaction as they are added, and `grader verify` recomputes it.
     """
 
     __tablename__ = "grades"
@@ -102,7 +102,7 @@ class GradeRow(StudentMixin, Base):
         make_enrolment_key(),
         Index(None, "run_id", "assignment", "question", "points", "enrolment_id"),
         Index(None, "counted_attempt_id"),
-        # What waits for staff is counted from the index alone.
+        # Grades that need staff are counted from the index alone.
         Index(
             "ix_grades_waiting",
             *("run_id", "assignment", "attempts", "needs_person", "pending", "enrolment_id"),
@@ -125,7 +125,7 @@ class GradeRow(StudentMixin, Base):
 
 
 class TotalRow(StudentMixin, Base):
-    """What a student's grades for an assignment come to, kept with them in one transaction."""
+    """The sum of a student's grades for an assignment, updated in the same transaction."""
 
     __tablename__ = "totals"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""What is looked for: answers that solve somebody else's variant."""
+"""Integrity checks, and the resemblances that they find."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.store.tables.base import Base, Id, Prose, Slug
 
 
 class IntegrityCheckRow(Base):
-    """A search for answers that solve somebody else's variant, with how far it has come."""
+    """A search for wrong answers that solve another student's variant, with its progress."""
 
     __tablename__ = "integrity_checks"
     __table_args__ = (
@@ -30,13 +30,13 @@ class IntegrityCheckRow(Base):
     error: Mapped[Prose]
     by: Mapped[Id]
     started_at: Mapped[datetime]
-    #: The last sign of life: a process that dies leaves a check without one.
+    #: The last heartbeat, which stops if the process dies.
     seen_at: Mapped[datetime]
     finished_at: Mapped[datetime | None]
 
 
 class ResemblanceRow(Base):
-    """An attempt that fails its own variant and solves another student's, with its chance."""
+    """An attempt that fails its own variant and solves another student's, with chance counts."""
 
     __tablename__ = "resemblances"
     __table_args__ = (

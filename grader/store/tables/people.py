@@ -1,4 +1,4 @@
-"""Who there is: people, courses, their runs, and who takes part."""
+"""People, courses, course runs and enrolments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.store.tables.base import Base, Bytes, Id, Name, Slug
 
 
 class PersonRow(Base):
-    """Somebody who may sign in."""
+    """A person who may sign in."""
 
     __tablename__ = "people"
 
@@ -26,7 +26,7 @@ class PersonRow(Base):
 
 
 class CourseRow(Base):
-    """What is taught, year after year."""
+    """A course, which may run many times."""
 
     __tablename__ = "courses"
 
@@ -36,7 +36,7 @@ class CourseRow(Base):
 
 
 class RunRow(Base):
-    """A course as it is taught once; every draw of it comes from its secret."""
+    """One run of a course; all its random draws derive from its secret."""
 
     __tablename__ = "runs"
 
@@ -49,15 +49,15 @@ class RunRow(Base):
 
 
 class EnrolmentRow(Base):
-    """A person's place in a course run; its id names the person's variants there."""
+    """A person's membership in a course run; its id seeds the person's variants."""
 
     __tablename__ = "enrolments"
     __table_args__ = (
         UniqueConstraint("run_id", "person_id"),
-        # What belongs to an enrolment names the run, too, and can belong to no other.
+        # Rows of an enrolment also name the run, and can belong to no other.
         UniqueConstraint("run_id", "id"),
         Index(None, "person_id"),
-        # A page of the roster, or of one section of it, is read in order and no further.
+        # A page of the roster, or of one section, is read in order and no further.
         Index(None, "run_id", "login"),
         Index(None, "run_id", "section", "login"),
         CheckConstraint("role IN ('student', 'assistant', 'instructor')", "role_is_known"),
@@ -70,5 +70,5 @@ class EnrolmentRow(Base):
     section: Mapped[Name]
     joined_at: Mapped[datetime]
     left_at: Mapped[datetime | None]
-    #: The person's, which never changes; it stands here, too, so that a run has an order.
+    #: A copy of the person's login, which never changes, so that an index can sort a run.
     login: Mapped[Name] = mapped_column(server_default=text("''"))

@@ -1,4 +1,4 @@
-"""What is set: rubrics, publications, and extensions to them."""
+"""Rubric texts, publications of assignments, and extensions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.store.tables.base import Base, Digest, Id, Prose, Slug, StudentMixin
 
 
 class RubricTextRow(Base):
-    """A rubric file's whole text, known by its hash."""
+    """The text of a rubric file, by its hash."""
 
     __tablename__ = "rubric_texts"
 
@@ -20,7 +20,7 @@ class RubricTextRow(Base):
 
 
 class PublicationRow(Base):
-    """An assignment as it is in force in a course run, from this publication to the next."""
+    """A publication of an assignment in a course run, in force until the next one."""
 
     __tablename__ = "publications"
     __table_args__ = (UniqueConstraint("run_id", "assignment", "number"),)
@@ -38,7 +38,7 @@ class PublicationRow(Base):
 
 
 class PublicationPartRow(Base):
-    """A question of a publication, by the version of its rubric."""
+    """A question of a publication, with its rubric version."""
 
     __tablename__ = "publication_parts"
 
@@ -49,7 +49,7 @@ class PublicationPartRow(Base):
 
 
 class ExtensionRow(StudentMixin, Base):
-    """More time or more attempts for one student; the newest one holds."""
+    """More time or more attempts for one student; the newest one counts."""
 
     __tablename__ = "extensions"
     __table_args__ = (

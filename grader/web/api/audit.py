@@ -10,11 +10,10 @@ from grader.accounts.callers import Membership
 from grader.domain.roles import Role, Scope
 from grader.store.queries.audit import list_audit
 from grader.web.api import models as m
-from grader.web.api import presenters as views
 from grader.web.api.idempotency import COURSE_ERRORS
 from grader.web.auth import describe_access, make_membership_dependency
 from grader.web.http.body import StrictRoute
-from grader.web.pagination import Cursor, Limit, add_next_link, decode_cursor, encode_cursor
+from grader.web.pagination import Cursor, Limit, decode_cursor, take_page
 from grader.web.service import ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Audit"])
@@ -36,7 +35,7 @@ def get_audit(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> list[m.AuditRead]:
-    """What staff did in this course, the newest first."""
+    """What staff did in this course, newest first."""
     before = decode_cursor(cursor, int)
     with service.database.read() as session:
         lines = list_audit(
@@ -45,6 +44,5 @@ def get_audit(
             before=int(before[0]) if before else None,
             limit=limit + 1,
         )
-    if len(lines) > limit:
-        add_next_link(request, response, encode_cursor(lines[limit - 1].number))
-    return [views.to_audit_read(line) for line in lines[:limit]]
+    page = take_page(request, response, lines, limit, lambda last: (last.number,))
+    return [m.AuditRead.model_validate(line) for line in page]

@@ -1,4 +1,4 @@
-"""Who the caller is, courses, assignments and questions."""
+"""The caller, courses, assignments and questions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ from grader.grading.attempts.open_questions import (
     open_question,
     refuse_unopened,
 )
-from grader.grading.idempotency import run_once
-from grader.grading.submissions.practice import MAX_KEY_SETS as MOST_PRACTICE
-from grader.grading.submissions.practice import sample_practice_key_sets
+from grader.grading.submissions.practice import MAX_KEY_SETS, sample_practice_key_sets
 from grader.store.database import Session
 from grader.store.queries.attempts import has_view
 from grader.store.queries.courses import list_enrolments, list_runs
@@ -32,6 +30,7 @@ from grader.web.api.idempotency import (
     COURSE_ERRORS,
     IdempotencyKeyHeader,
     RequestDigest,
+    create_once,
     make_request_key,
     to_response,
 )
@@ -59,20 +58,24 @@ _CALLER_ERRORS = build_error_responses(NotSignedIn, MissingScope, TooManyRequest
     openapi_extra=describe_access(None, "anybody signed in"),
 )
 def get_me(caller: AnyCaller, service: ServiceDep) -> m.MeRead:
-    """Who the caller is, and what the token may do."""
+    """The caller: login, name, courses, and the scopes of the token."""
     person = caller.person
     courses = []
     if person is not None:
         with service.database.read() as session:
-            courses = list_enrolments(session, person_id=person.id)
-    return m.MeRead(
-        id=caller.id,
+            courses = _list_own_courses(session, person.id)
+    return m.MeRead.of(
+        caller,
         login=person.login if person else None,
         name=person.name if person else None,
-        is_operator=caller.is_operator,
         scopes=sorted(scope.value for scope in caller.scopes),
-        courses=[presenters.to_enrolled_course(*each) for each in courses],
+        courses=courses,
     )
+
+
+def _list_own_courses(session: Session, person_id: str) -> list[m.CourseRead]:
+    enrolments = list_enrolments(session, person_id=person_id)
+    return [presenters.to_course_read(run, enrolment.role) for enrolment, run in enrolments]
 
 
 @router.get(
@@ -84,15 +87,16 @@ def get_me(caller: AnyCaller, service: ServiceDep) -> m.MeRead:
 def get_courses(
     caller: Annotated[Caller, Depends(make_caller_dependency(Scope.READ))], service: ServiceDep
 ) -> list[m.CourseRead]:
-    """The course runs in which the caller takes part; for operators all of them."""
+    """The course runs of the caller; all of them for operators."""
     with service.database.read() as session:
-        if caller.is_operator:
-            return [presenters.to_course_read(run, Role.INSTRUCTOR) for run in list_runs(session)]
-        if caller.person is None:
-            runs = [run for run in list_runs(session) if run.id == caller.run_id]
-            return [presenters.to_course_read(run, Role.INSTRUCTOR) for run in runs]
-        enrolments = list_enrolments(session, person_id=caller.person.id)
-        return [presenters.to_enrolled_course(*each) for each in enrolments]
+        if caller.person is not None and not caller.is_operator:
+            return _list_own_courses(session, caller.person.id)
+        runs = list_runs(session)
+    return [
+        presenters.to_course_read(run, Role.INSTRUCTOR)
+        for run in runs
+        if caller.is_operator or run.id == caller.run_id
+    ]
 
 
 class CourseCreate(RequestBody):
@@ -120,27 +124,22 @@ async def create_course(
     digest: RequestDigest,
     key: IdempotencyKeyHeader = None,
 ) -> Response:
-    """Make a course run, with a secret of its own from which all draws come."""
-    answered = await service.writer.run(
-        lambda session: run_once(
+    """Make a course run, with its own secret for all random draws."""
+
+    def do(session: Session) -> str:
+        run = make_run(
             session,
-            make_request_key(caller.id, key, digest),
+            course_id=body.course,
+            run_id=body.id,
+            title=body.title,
+            time_zone=body.time_zone,
             at=at,
-            status=201,
-            do=lambda: presenters.to_course_read(
-                make_run(
-                    session,
-                    course_id=body.course,
-                    run_id=body.id,
-                    title=body.title,
-                    time_zone=body.time_zone,
-                    at=at,
-                    by=caller.id,
-                ),
-                Role.INSTRUCTOR,
-            ).model_dump_json(),
+            by=caller.id,
         )
-    )
+        return presenters.to_course_read(run, Role.INSTRUCTOR).model_dump_json()
+
+    request = make_request_key(caller.id, key, digest)
+    answered = await create_once(service, request, at=at, do=do)
     return to_response(answered)
 
 
@@ -164,7 +163,7 @@ def get_course(membership: CourseReader) -> m.CourseRead:
 def get_assignments(
     membership: CourseReader, service: ServiceDep, at: ReceivedAt
 ) -> list[m.AssignmentSummary]:
-    """All assignments in force, with the caller's own points, by due date."""
+    """All published assignments with the caller's own points, by due date."""
     with service.database.read() as session:
         states = list_assignments(session, service.context, membership, at=at)
         return [presenters.to_assignment_summary(state, at=at) for state in states]
@@ -179,7 +178,7 @@ def get_assignments(
 def get_one_assignment(
     assignment: AssignmentId, membership: CourseReader, service: ServiceDep, at: ReceivedAt
 ) -> m.AssignmentRead:
-    """An assignment: its parts, points, own score, attempts left, due date."""
+    """An assignment: questions, points, own score, attempts left, due date."""
     with service.database.read() as session:
         state = get_assignment(session, service.context, membership, assignment=assignment, at=at)
         return presenters.to_assignment_read(state, at=at)
@@ -212,7 +211,7 @@ async def get_question(
         )
 
     def show_again() -> OpenedQuestion | None:
-        """The question, if it was seen before, so that nothing need be written."""
+        """The question if the caller has seen it before, so that nothing is written."""
         with service.database.read() as session:
             if membership.enrolment is not None and not has_view(
                 session, part=(membership.enrolment.id, assignment, question)
@@ -238,9 +237,9 @@ def get_practice(
     membership: CourseReader,
     service: ServiceDep,
     at: ReceivedAt,
-    count: Annotated[int, Query(ge=1, le=MOST_PRACTICE, description="How many.")] = 10,
+    count: Annotated[int, Query(ge=1, le=MAX_KEY_SETS, description="How many.")] = 10,
 ) -> m.PracticeRead:
-    """Practice key sets for the caller's own numbers; no grade ever rests on them."""
+    """Practice key sets for the caller's own numbers, never used for grading."""
     with service.database.read() as session:
         state = get_assignment(session, service.context, membership, assignment=assignment, at=at)
         rubric = state.published.rubric(question)

@@ -1,4 +1,4 @@
-"""The gradebook for programs: in pages of JSON, or as a whole in a file."""
+"""The gradebook: pages of JSON, or the whole as CSV or JSON Lines."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from grader.domain.roles import Scope
 from grader.grading.grades.export import BYTE_ORDER_MARK, to_csv, to_json_lines
-from grader.grading.grades.gradebook import Gradebook, load_gradebook, read_order
+from grader.grading.grades.gradebook import Gradebook, GradebookRow, load_gradebook, read_order
 from grader.store.queries.gradebook import Selection, SelectionState
 from grader.web.api import models as m
-from grader.web.api import presenters as views
 from grader.web.api.idempotency import COURSE_ERRORS
+from grader.web.api.presenters import to_grade_cell
 from grader.web.auth import GradesReader, describe_access
 from grader.web.gradebook_query import (
     SectionQuery,
@@ -57,7 +57,7 @@ def get_grades(
     q: TextQuery = "",
     section: SectionQuery = "",
     state: Annotated[
-        SelectionState | None, Query(description="Only students of whom this is so.")
+        SelectionState | None, Query(description="Only students in this state.")
     ] = None,
     sort: SortQuery = "login",
     limit: Limit = 100,
@@ -65,11 +65,11 @@ def get_grades(
 ) -> m.GradebookRead | Response:
     """Students × questions, totals, and the grade by the assignment's scale.
 
-    JSON comes in pages with a `Link` to the next one, CSV and JSON Lines as a whole.
+    JSON comes in pages, each with a `Link` to the next; CSV and JSON Lines come whole.
     """
     order = read_order(sort)
-    spot = parse_cursor(cursor, order)
-    form = format or _FORMATS.get(accept.partition(";")[0].strip(), "json")
+    start = parse_cursor(cursor, order)
+    chosen = format or _FORMATS.get(accept.partition(";")[0].strip(), "json")
     with service.database.read() as session:
         book = load_gradebook(
             session,
@@ -78,24 +78,51 @@ def get_grades(
             assignment=assignment,
             selection=Selection(q.strip(), section, state),
             order=order,
-            spot=spot,
-            limit=limit if form == "json" else None,
+            spot=start,
+            limit=limit if chosen == "json" else None,
         )
-    if form != "json":
-        return _as_file(book, form, has_mark=bom)
+    if chosen != "json":
+        return _to_file(book, chosen, has_mark=bom)
     if book.after is not None:
         add_next_link(request, response, format_cursor(book.after))
-    return views.to_gradebook_read(book)
+    return _to_gradebook_read(book)
 
 
-def _as_file(book: Gradebook, form: str, *, has_mark: bool) -> Response:
-    line = book.published.line
-    # At once: a stream would wait for a free reader before each line.
-    mark = BYTE_ORDER_MARK if has_mark and form == "csv" else ""
-    return Response(
-        mark + to_csv(book) if form == "csv" else "".join(to_json_lines(book)),
-        media_type="text/csv; charset=utf-8" if form == "csv" else _JSON_LINES,
-        headers={
-            "Content-Disposition": f'attachment; filename="{line.run_id}-{line.assignment}.{form}"'
+def _to_gradebook_read(book: Gradebook) -> m.GradebookRead:
+    rubrics = book.published.assignment.rubrics
+    return m.GradebookRead.of(
+        book,
+        course=book.published.line.run_id,
+        assignment=book.published.line.assignment,
+        questions={name: rubric.form.points for name, rubric in rubrics.items()},
+        students=[_to_row_read(book, row) for row in book.rows],
+    )
+
+
+def _to_row_read(book: Gradebook, row: GradebookRow) -> m.GradebookRowRead:
+    return m.GradebookRowRead.of(
+        row.member,
+        student=row.member.login,
+        section=row.member.enrolment.section,
+        enrolment=row.member.enrolment.id,
+        questions={
+            name: to_grade_cell(row.grades[name])
+            for name in book.published.form.questions
+            if name in row.grades
         },
+        total=row.points,
+        pending=row.pending,
+        grade=book.grade_of(row),
+    )
+
+
+def _to_file(book: Gradebook, suffix: str, *, has_mark: bool) -> Response:
+    line = book.published.line
+    name = f"{line.run_id}-{line.assignment}.{suffix}"
+    # Not streamed: a stream would wait for a free reader before each line.
+    mark = BYTE_ORDER_MARK if has_mark and suffix == "csv" else ""
+    return Response(
+        mark + to_csv(book) if suffix == "csv" else "".join(to_json_lines(book)),
+        media_type="text/csv; charset=utf-8" if suffix == "csv" else _JSON_LINES,
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
     )

@@ -1,4 +1,4 @@
-"""Grades of everybody: statistics, overrides, scores from outside, extensions."""
+"""Statistics, grades, overrides, external scores and extensions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pydantic import AwareDatetime, Field
 
 from grader.domain.roles import Scope
 from grader.errors import MissingVersion, OutdatedVersion, RequestRefused, ReusedIdempotencyKey
-from grader.feedback.base import ReportModel
 from grader.grading.analytics.statistics import AssignmentStatistics, load_assignment_statistics
 from grader.grading.attempts.bundle_for import find_release_time
 from grader.grading.grades.overrides import (
@@ -24,7 +23,6 @@ from grader.store.queries.decisions import list_external_scores, list_overrides
 from grader.store.queries.grades import find_grades
 from grader.store.queries.publications import list_extensions
 from grader.web.api import models as m
-from grader.web.api import presenters as views
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
     IdempotencyKeyHeader,
@@ -36,6 +34,7 @@ from grader.web.api.idempotency import (
     read_version,
     to_response,
 )
+from grader.web.api.presenters import to_grade_read
 from grader.web.auth import GradesReader, GradesWriter, describe_access
 from grader.web.errors.openapi import build_error_responses
 from grader.web.http.body import RequestBody, StrictRoute
@@ -78,7 +77,7 @@ def get_grade(
     service: ServiceDep,
     response: Response,
 ) -> m.GradeRead:
-    """A student's grade for a question, with what staff decided; its version is the ETag."""
+    """A student's grade for a question, with staff decisions; its version is the ETag."""
     with service.database.read() as session:
         grade = _load_grade(
             session, service, membership.run.id, student, assignment=assignment, question=question
@@ -93,33 +92,31 @@ def _load_grade(
     published = service.context.in_force(session, run_id=run_id, assignment=assignment)
     possible = published.rubric(question).form.points
     member = get_member(session, run_id=run_id, login=student)
-    part = (member.enrolment.id, assignment, question)
-    return views.to_grade_read(
+    key = (member.enrolment.id, assignment, question)
+    return to_grade_read(
         member.login,
         question,
         possible,
-        find_grades(session, parts=[part]).get(part),
-        list_overrides(session, parts=[part]),
-        list_external_scores(session, parts=[part]),
+        find_grades(session, parts=[key]).get(key),
+        list_overrides(session, student_questions=[key]),
+        list_external_scores(session, student_questions=[key]),
     )
 
 
 class OverrideUpdate(RequestBody):
-    """An override; without points it takes an earlier one back."""
+    """An override; null points withdraw an earlier one."""
 
     points: Decimal | None = Field(examples=[7.5], max_digits=8, decimal_places=2, ge=0)
     reason: str = Field(
-        min_length=1, max_length=2000, examples=["Regraded by hand: the idea holds."]
+        min_length=1, max_length=2000, examples=["Regraded by hand: the idea is right."]
     )
 
 
 @router.put(
     _GRADE + "/override",
     summary="Override a score",
-    responses={
-        **COURSE_ERRORS,
-        **build_error_responses(RequestRefused, OutdatedVersion, MissingVersion),
-    },
+    responses=COURSE_ERRORS
+    | build_error_responses(RequestRefused, OutdatedVersion, MissingVersion),
     openapi_extra=describe_access(Scope.GRADES_WRITE, "instructors"),
 )
 async def put_override(
@@ -133,7 +130,7 @@ async def put_override(
     response: Response,
     version: IfMatchHeader = None,
 ) -> m.GradeRead:
-    """Set a student's score for a question, with a reason that the student sees."""
+    """Override a student's score for a question, with a reason that the student sees."""
     expected = read_version(version)
 
     def change(session: Session) -> m.GradeRead:
@@ -160,31 +157,31 @@ async def put_override(
 
 
 class ExternalScoreCreate(RequestBody):
-    """A student's score from outside."""
+    """A student's external score."""
 
     student: str = Field(min_length=1, max_length=200, examples=["ada"])
     points: Decimal = Field(examples=[27.5], max_digits=8, decimal_places=2, ge=0)
 
 
 class ExternalScoresCreate(RequestBody):
-    """Scores from outside, all entered or none."""
+    """External scores: all are entered, or none."""
 
     source: str = Field(min_length=1, max_length=200, examples=["lab server"])
     scores: list[ExternalScoreCreate] = Field(min_length=1, max_length=5000)
 
 
-class ExternalScoresRead(ReportModel):
-    """How many scores were entered."""
+class ExternalScoresRead(m.ApiModel):
+    """The number of scores entered."""
 
     entered: int
 
 
 @router.post(
     _ASSIGNMENT + "/questions/{question}/external-scores",
-    summary="Enter scores from outside",
+    summary="Enter external scores",
     status_code=201,
     response_model=ExternalScoresRead,
-    responses={**COURSE_ERRORS, **build_error_responses(RequestRefused, ReusedIdempotencyKey, 422)},
+    responses=COURSE_ERRORS | build_error_responses(RequestRefused, ReusedIdempotencyKey, 422),
     openapi_extra=describe_access(Scope.GRADES_WRITE, "instructors"),
 )
 async def create_scores(
@@ -197,7 +194,7 @@ async def create_scores(
     digest: RequestDigest,
     key: IdempotencyKeyHeader = None,
 ) -> Response:
-    """Enter scores for a part that is graded elsewhere."""
+    """Enter scores for a question that is graded elsewhere."""
 
     def enter(session: Session) -> str:
         grades = record_external_scores(
@@ -218,7 +215,7 @@ async def create_scores(
 
 
 class ExtensionCreate(RequestBody):
-    """More time or more attempts for a student, instead of what was given before."""
+    """More time or more attempts for a student; replaces an earlier extension."""
 
     student: str = Field(min_length=1, max_length=200, examples=["ada"])
     due_at: AwareDatetime | None = Field(default=None, examples=["2026-12-08T22:59:59Z"])
@@ -231,7 +228,7 @@ class ExtensionCreate(RequestBody):
     summary="Give an extension",
     status_code=201,
     response_model=m.ExtensionRead,
-    responses={**COURSE_ERRORS, **build_error_responses(RequestRefused, ReusedIdempotencyKey, 422)},
+    responses=COURSE_ERRORS | build_error_responses(RequestRefused, ReusedIdempotencyKey, 422),
     openapi_extra=describe_access(Scope.GRADES_WRITE, "instructors"),
 )
 async def create_extension(
@@ -250,7 +247,7 @@ async def create_extension(
         published = service.context.in_force(
             session, run_id=membership.run.id, assignment=assignment
         )
-        shown_at = find_release_time(session, published)
+        released_at = find_release_time(session, published)
         line = record_extension(
             session,
             service.context,
@@ -262,8 +259,10 @@ async def create_extension(
             reason=body.reason,
             at=at,
         )
-        return views.to_extension_read(
-            line, member.login, is_after_publication=shown_at is not None and shown_at < at
+        return m.ExtensionRead.of(
+            line,
+            student=member.login,
+            is_after_publication=released_at is not None and released_at < at,
         ).model_dump_json()
 
     request = make_request_key(membership.caller.id, key, digest)
@@ -280,7 +279,7 @@ async def create_extension(
 def get_extensions(
     assignment: AssignmentId, membership: GradesReader, service: ServiceDep
 ) -> list[m.ExtensionRead]:
-    """All extensions of an assignment, the newest first; the newest of a student holds."""
+    """All extensions of an assignment, newest first; a student's newest one applies."""
     with service.database.read() as session:
         service.context.in_force(session, run_id=membership.run.id, assignment=assignment)
         logins = {
@@ -288,4 +287,4 @@ def get_extensions(
             for each in list_members(session, run_id=membership.run.id, with_left=True)
         }
         lines = list_extensions(session, run_id=membership.run.id, assignment=assignment)
-    return [views.to_extension_read(each, logins[each.enrolment_id]) for each in lines]
+    return [m.ExtensionRead.of(each, student=logins[each.enrolment_id]) for each in lines]

@@ -1,11 +1,11 @@
-"""What the API answers with; points are JSON numbers, times are RFC 3339 in UTC."""
+"""Response models of the API: points are JSON numbers, times are RFC 3339 in UTC."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from grader.domain.policies import Feedback, Phase
 from grader.domain.roles import Role
@@ -13,7 +13,30 @@ from grader.feedback.base import Points, ReportModel
 from grader.grading.attempts.open_questions import QuestionStatus
 
 
-class CourseRead(ReportModel):
+class ApiModel(ReportModel):
+    """Base of the responses: pydantic reads them from the attributes of a line or a result."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    @classmethod
+    def of(cls, source: object, **extra: Any) -> Self:
+        """Read the fields from a source; `extra` gives those that it lacks or has differently."""
+        return cls.model_validate(_Overlay(source, extra))
+
+
+class _Overlay:
+    """The attributes of a source, some of them replaced."""
+
+    def __init__(self, source: object, extra: dict[str, Any]) -> None:
+        self._source = source
+        # An instance's own attributes come before `__getattr__`.
+        self.__dict__.update(extra)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+
+class CourseRead(ApiModel):
     """A course run, with the caller's role in it."""
 
     id: str = Field(examples=["attention-2026"])
@@ -23,7 +46,7 @@ class CourseRead(ReportModel):
     role: Role
 
 
-class MeRead(ReportModel):
+class MeRead(ApiModel):
     """Who the caller is."""
 
     id: str = Field(examples=["per_01m7hf69fh91je9hsyaav4w9y3"])
@@ -34,14 +57,14 @@ class MeRead(ReportModel):
     courses: list[CourseRead]
 
 
-class QuestionSummary(ReportModel):
-    """A question as it stands for the caller."""
+class QuestionSummary(ApiModel):
+    """A question with the caller's own points and attempts."""
 
     id: str = Field(examples=["3b"])
     title: str = Field(examples=["A query that averages two values"])
     max_points: Points
-    points: Points | None = Field(description="None before anything was sent, or while withheld.")
-    pending: Points = Field(description="What still waits for a person; 0 while withheld.")
+    points: Points | None = Field(description="None before the first attempt, and while withheld.")
+    pending: Points = Field(description="Points to be graded by a person; 0 while withheld.")
     attempts: int
     attempts_left: int
     most_attempts: int
@@ -51,15 +74,15 @@ class QuestionSummary(ReportModel):
     state: QuestionStatus
 
 
-class AssignmentSummary(ReportModel):
-    """An assignment as it stands for the caller."""
+class AssignmentSummary(ApiModel):
+    """An assignment with the caller's own points and dates."""
 
     id: str = Field(examples=["attention-exploration"])
     title: str = Field(examples=["Attention exploration"])
     description: str
     opens_at: datetime | None
-    due_at: datetime | None = Field(description="The caller's own, extensions included.")
-    closes_at: datetime | None = Field(description="Nothing is taken after this.")
+    due_at: datetime | None = Field(description="The caller's own due date, extensions included.")
+    closes_at: datetime | None = Field(description="No answer is accepted after this.")
     due_local: str | None = Field(
         description="The due date in the course's time zone, with its offset.",
         examples=["2026-12-01T23:59:59+01:00"],
@@ -69,7 +92,7 @@ class AssignmentSummary(ReportModel):
     points: Points | None
     max_points: Points
     pending: Points
-    grade: str | None = Field(description="By the assignment's scale, where it has one.")
+    grade: str | None = Field(description="By the assignment's scale, if it has one.")
 
 
 class AssignmentRead(AssignmentSummary):
@@ -78,8 +101,8 @@ class AssignmentRead(AssignmentSummary):
     questions: list[QuestionSummary]
 
 
-class FieldRead(ReportModel):
-    """One field of an answer: what may be sent."""
+class FieldRead(ApiModel):
+    """One field of an answer: what it accepts."""
 
     name: str = Field(examples=["q"])
     kind: str = Field(examples=["array"])
@@ -90,33 +113,33 @@ class FieldRead(ReportModel):
     is_optional: bool
 
 
-class CriterionRead(ReportModel):
-    """A criterion, known before the attempt."""
+class CriterionRead(ApiModel):
+    """A criterion, shown before the attempt."""
 
     id: str
     title: str
     points: Points
 
 
-class UsesRead(ReportModel):
-    """The earlier part that a question builds on."""
+class UsesRead(ApiModel):
+    """The earlier question that a question builds on."""
 
     question: str
     attempt: str | None = Field(
-        description="The counted attempt there, if there is one; None while withheld."
+        description="The counted attempt there, if any; None while withheld."
     )
 
 
-class GradeChange(ReportModel):
-    """Something that staff decided about the caller's score; who it was is not told."""
+class GradeChange(ApiModel):
+    """A staff decision about the caller's score, without the name of who made it."""
 
     at: datetime
     kind: str = Field(examples=["override"])
-    points: Points | None = Field(description="None where an override was taken back.")
-    reason: str = Field(examples=["Looked at by hand: the idea holds."])
+    points: Points | None = Field(description="None where an override was withdrawn.")
+    reason: str = Field(examples=["Regraded by hand: the idea is right."])
 
 
-class QuestionRead(ReportModel):
+class QuestionRead(ApiModel):
     """A question with the caller's own numbers."""
 
     course: str
@@ -128,30 +151,30 @@ class QuestionRead(ReportModel):
     variant: str
     given: dict[str, Any] = Field(description="Named arrays in full precision; indices from zero.")
     fields: list[FieldRead]
-    example: dict[str, Any] = Field(description="An answer in the right form, hardly a right one.")
+    example: dict[str, Any] = Field(description="An answer of the right form, usually a wrong one.")
     criteria: list[CriterionRead]
     uses: UsesRead | None
-    hints: list[str] = Field(description="Those that are open: one more after each attempt.")
+    hints: list[str] = Field(description="The hints shown so far: one more after each attempt.")
     hints_in_all: int
-    practice: str | None = Field(description="Where practice key sets are.")
+    practice: str | None = Field(description="The path of the practice key sets.")
     feedback: Feedback
     standing: QuestionSummary
-    changes: list[GradeChange] = Field(description="What staff decided, the oldest first.")
+    changes: list[GradeChange] = Field(description="Staff decisions, oldest first.")
     due_at: datetime | None
     closes_at: datetime | None
     phase: Phase
 
 
-class PracticeRead(ReportModel):
-    """Practice key sets: never those that decide a grade."""
+class PracticeRead(ApiModel):
+    """Practice key sets, never those used for grading."""
 
     question: str
     count: int
     key_sets: dict[str, Any]
 
 
-class TokenRead(ReportModel):
-    """A token as its owner sees it later."""
+class TokenRead(ApiModel):
+    """A token, without its secret."""
 
     id: str
     label: str
@@ -164,20 +187,20 @@ class TokenRead(ReportModel):
 
 
 class TokenCreated(TokenRead):
-    """A token that was just made; it is told this once."""
+    """A new token with its secret, which is shown only once."""
 
     token: str
 
 
-class KeyRead(ReportModel):
-    """A public key, with which anybody can check receipts."""
+class KeyRead(ApiModel):
+    """A public key, with which anyone can check receipts."""
 
     id: str
     public: str
 
 
-class GradeCell(ReportModel):
-    """Where a student stands with a question."""
+class GradeCell(ApiModel):
+    """A student's grade for a question."""
 
     points: Points | None
     pending: Points
@@ -188,21 +211,21 @@ class GradeCell(ReportModel):
     counted_attempt: str | None
 
 
-class GradebookRowRead(ReportModel):
-    """A student's line of the gradebook."""
+class GradebookRowRead(ApiModel):
+    """A student's row of the gradebook."""
 
     student: str = Field(examples=["ada"])
     name: str
     section: str
     enrolment: str
-    questions: dict[str, GradeCell] = Field(description="Those at which anything was done.")
+    questions: dict[str, GradeCell] = Field(description="The questions that have a grade.")
     total: Points
     pending: Points
     grade: str
 
 
-class GradebookRead(ReportModel):
-    """Students × questions, a page at a time."""
+class GradebookRead(ApiModel):
+    """Students × questions, one page at a time."""
 
     course: str
     assignment: str
@@ -211,18 +234,14 @@ class GradebookRead(ReportModel):
     students: list[GradebookRowRead]
 
 
-class GradeEvent(ReportModel):
-    """Something that changed a grade."""
+class GradeEvent(GradeChange):
+    """A staff decision about a student's score."""
 
-    at: datetime
-    kind: str = Field(examples=["override"])
-    points: Points | None
-    reason: str
     by: str
 
 
 class GradeRead(GradeCell):
-    """A student's grade for one question, with its version and what staff decided."""
+    """A student's grade for one question, with its version and staff decisions."""
 
     student: str
     question: str
@@ -232,8 +251,8 @@ class GradeRead(GradeCell):
     history: list[GradeEvent]
 
 
-class PublicationRead(ReportModel):
-    """An assignment as it was put in force."""
+class PublicationRead(ApiModel):
+    """A publication of an assignment."""
 
     id: str
     assignment: str
@@ -246,7 +265,7 @@ class PublicationRead(ReportModel):
     versions: dict[str, str]
 
 
-class ExtensionRead(ReportModel):
+class ExtensionRead(ApiModel):
     """More time or more attempts for one student."""
 
     id: str
@@ -259,19 +278,19 @@ class ExtensionRead(ReportModel):
     at: datetime
     is_after_publication: bool = Field(
         default=False,
-        description="Bundles already show rubric and keys, so that this student could know them.",
+        description="Bundles already include the rubric and keys, which the student may have seen.",
     )
 
 
-class ReviewItem(ReportModel):
+class ReviewItem(ApiModel):
     """One thing that a reviewer looks for."""
 
     text: str
     points: Points
 
 
-class ReviewTaskRead(ReportModel):
-    """Something that a person decides; nobody's name is told."""
+class ReviewTaskRead(ApiModel):
+    """A criterion to be graded by a person, without the student's name."""
 
     attempt: str
     question: str
@@ -281,14 +300,14 @@ class ReviewTaskRead(ReportModel):
     max_points: Points
     items: list[ReviewItem]
     note: str
-    points: Points | None = Field(description="None while nobody has reviewed it.")
+    points: Points | None = Field(description="None before the first review.")
     chosen: list[int]
     comment: str
     version: str = Field(examples=["r0"])
 
 
-class ReviewRead(ReportModel):
-    """A review, with what the grade is now."""
+class ReviewRead(ApiModel):
+    """A review, with the grade after it."""
 
     attempt: str
     criterion: str
@@ -297,8 +316,8 @@ class ReviewRead(ReportModel):
     grade: Points | None
 
 
-class AuditRead(ReportModel):
-    """Something that staff did."""
+class AuditRead(ApiModel):
+    """An entry of the audit chain."""
 
     number: int
     at: datetime

@@ -1,4 +1,4 @@
-"""Publications: putting rubrics and dates in force."""
+"""Publications of rubrics and dates."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from starlette.concurrency import run_in_threadpool
 from grader.domain.roles import Scope
 from grader.errors import NotFound, RequestRefused, ReusedIdempotencyKey, RubricErrors
 from grader.grading.publishing.publish import check_examples, publish
-from grader.rubric.catalog import CompiledAssignment as CompiledAssignment
-from grader.rubric.catalog import read_assignment
+from grader.rubric.catalog import CompiledAssignment, read_assignment
 from grader.store.database import Session
 from grader.store.queries.publications import find_in_force, list_publications, list_versions
 from grader.web.api import models as m
-from grader.web.api import presenters as views
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
     IdempotencyKeyHeader,
@@ -35,7 +33,7 @@ _ASSIGNMENT = "/courses/{course}/assignments/{assignment}"
 
 
 class PublicationCreate(RequestBody):
-    """The files of an assignment, as their authors wrote them."""
+    """The files of an assignment, as text."""
 
     form: str = Field(
         max_length=200_000,
@@ -63,10 +61,8 @@ class PublicationCreate(RequestBody):
     summary="Publish rubrics and dates",
     status_code=201,
     response_model=m.PublicationRead,
-    responses={
-        **COURSE_ERRORS,
-        **build_error_responses(RequestRefused, ReusedIdempotencyKey, RubricErrors, 422),
-    },
+    responses=COURSE_ERRORS
+    | build_error_responses(RequestRefused, ReusedIdempotencyKey, RubricErrors, 422),
     openapi_extra=describe_access(Scope.PUBLISH, "instructors"),
 )
 async def create_publication(
@@ -78,9 +74,9 @@ async def create_publication(
     digest: RequestDigest,
     key: IdempotencyKeyHeader = None,
 ) -> Response:
-    """Put an assignment's rubrics and dates in force; attempts keep their verdicts."""
+    """Publish an assignment's rubrics and dates; existing attempts keep their verdicts."""
 
-    def read_and_try() -> CompiledAssignment:
+    def read_and_check() -> CompiledAssignment:
         read = read_assignment(assignment, body.form, body.rubrics)
         with service.database.read() as session:
             current = find_in_force(session, run_id=membership.run.id, assignment=assignment)
@@ -88,7 +84,7 @@ async def create_publication(
         check_examples(read, known={each for line in published.values() for each in line.values()})
         return read
 
-    read = await run_in_threadpool(read_and_try)
+    read = await run_in_threadpool(read_and_check)
 
     def do(session: Session) -> str:
         line = publish(
@@ -103,7 +99,7 @@ async def create_publication(
             by=membership.caller.id,
         )
         versions = list_versions(session, publication_ids=[line.id])
-        return views.to_publication_read(line, versions.get(line.id, {})).model_dump_json()
+        return m.PublicationRead.of(line, versions=versions.get(line.id, {})).model_dump_json()
 
     request = make_request_key(membership.caller.id, key, digest)
     answered = await create_once(service, request, at=at, do=do)
@@ -112,17 +108,17 @@ async def create_publication(
 
 @router.get(
     _ASSIGNMENT + "/publications",
-    summary="What was published",
+    summary="All publications",
     responses=COURSE_ERRORS,
     openapi_extra=describe_access(Scope.GRADES_READ, "assistants and instructors"),
 )
 def get_publications(
     assignment: AssignmentId, membership: GradesReader, service: ServiceDep
 ) -> list[m.PublicationRead]:
-    """What was put in force, the newest first."""
+    """All publications of an assignment, newest first."""
     with service.database.read() as session:
         lines = list_publications(session, run_id=membership.run.id, assignment=assignment)
         if not lines:
             raise NotFound
         versions = list_versions(session, publication_ids=[each.id for each in lines])
-    return [views.to_publication_read(each, versions.get(each.id, {})) for each in lines]
+    return [m.PublicationRead.of(each, versions=versions.get(each.id, {})) for each in lines]

@@ -1,4 +1,4 @@
-"""Who takes part: the roster, its import with a preview, and sign-in links."""
+"""The roster: its members, its import with a preview, and sign-in links."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from grader.accounts.rosters import apply_roster, end_enrolment, read_roster
 from grader.accounts.sign_in import LINK_LIFETIME
 from grader.domain.roles import Role, Scope
 from grader.errors import RequestRefused, ReusedIdempotencyKey
-from grader.feedback.base import ReportModel
 from grader.store.database import Session
-from grader.store.queries.courses import MemberLine, get_member, list_members
+from grader.store.queries.courses import get_member, list_members
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
     IdempotencyKeyHeader,
@@ -25,22 +24,23 @@ from grader.web.api.idempotency import (
     make_request_key,
     to_response,
 )
+from grader.web.api.models import ApiModel
 from grader.web.auth import RosterManager, describe_access
 from grader.web.errors.openapi import build_error_responses
 from grader.web.http.body import RequestBody, StrictRoute
-from grader.web.pagination import Cursor, Limit, add_next_link, decode_cursor, encode_cursor
+from grader.web.pagination import Cursor, Limit, decode_cursor, take_page
 from grader.web.params import StudentLogin
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Roster"])
 
-MOST_CHARACTERS = 900_000
-#: So many students may leave by a complete roster without a word.
-_MOST_UNCONFIRMED_LEAVING = 5
+_MAX_CHARACTERS = 900_000
+# How many students a complete roster may remove without confirmation.
+_MAX_UNCONFIRMED_LEAVING = 5
 
 
-class MemberRead(ReportModel):
-    """Somebody who takes part."""
+class MemberRead(ApiModel):
+    """A member of a course run."""
 
     enrolment: str
     login: str = Field(examples=["ada"])
@@ -50,20 +50,9 @@ class MemberRead(ReportModel):
     section: str
 
 
-def _to_member_read(member: MemberLine) -> MemberRead:
-    return MemberRead(
-        enrolment=member.enrolment.id,
-        login=member.login,
-        name=member.name,
-        email=member.email,
-        role=member.enrolment.role,
-        section=member.enrolment.section,
-    )
-
-
 @router.get(
     "/courses/{course}/people",
-    summary="Who takes part",
+    summary="All members",
     responses=COURSE_ERRORS,
     openapi_extra=describe_access(Scope.ROSTER, "instructors"),
 )
@@ -72,11 +61,11 @@ def get_people(
     response: Response,
     membership: RosterManager,
     service: ServiceDep,
-    role: Annotated[Role | None, Query(description="Only these.")] = None,
+    role: Annotated[Role | None, Query(description="Only members with this role.")] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> list[MemberRead]:
-    """Who takes part, by login."""
+    """The members of a course run, by login."""
     after = decode_cursor(cursor, str)
     with service.database.read() as session:
         members = list_members(
@@ -86,43 +75,51 @@ def get_people(
             after=str(after[0]) if after else None,
             limit=limit + 1,
         )
-    if len(members) > limit:
-        last = members[limit - 1]
-        add_next_link(request, response, encode_cursor(last.login))
-    return [_to_member_read(each) for each in members[:limit]]
+    page = take_page(request, response, members, limit, lambda last: (last.login,))
+    return [
+        MemberRead.of(
+            each,
+            enrolment=each.enrolment.id,
+            role=each.enrolment.role,
+            section=each.enrolment.section,
+        )
+        for each in page
+    ]
 
 
 class RosterImport(RequestBody):
     """A roster as CSV text."""
 
     csv: str = Field(
-        max_length=MOST_CHARACTERS,
-        description="With a heading: login, name, and if wanted email, role, section.",
+        max_length=_MAX_CHARACTERS,
+        description="With a header row: login, name, and optionally email, role, section.",
         examples=["login,name,role\nada,Ada Lovelace,student\n"],
     )
-    is_complete: bool = Field(default=False, description="Students who are not on it leave.")
+    is_complete: bool = Field(default=False, description="Remove the students who are not on it.")
     leaving: int | None = Field(
         default=None,
         ge=0,
-        description="How many are expected to leave, as the preview counts them; needed where it "
-        "is more than a few.",
+        description="How many students it removes, as counted by the preview; required if more "
+        f"than {_MAX_UNCONFIRMED_LEAVING}.",
     )
 
 
-class RosterChangeRead(ReportModel):
-    """What happens to one person."""
+class RosterChangeRead(ApiModel):
+    """The change for one person."""
 
     kind: str = Field(examples=["new"])
     login: str
     name: str
     role: Role
     section: str
-    differences: dict[str, tuple[str, str]] = Field(description="What was and what will be.")
-    kept: tuple[str, ...] = Field(description="What the roster says otherwise and what stays.")
+    differences: dict[str, tuple[str, str]] = Field(description="Old and new value by field.")
+    kept: tuple[str, ...] = Field(
+        description="Fields that differ in the roster but are not changed."
+    )
 
 
-class RosterPlanRead(ReportModel):
-    """What a roster changes; people for whom everything stays are only counted."""
+class RosterPlanRead(ApiModel):
+    """The changes of a roster; unchanged people are only counted."""
 
     counts: dict[str, int]
     changes: list[RosterChangeRead]
@@ -132,17 +129,12 @@ def _to_plan_read(plan: RosterPlan) -> RosterPlanRead:
     return RosterPlanRead(
         counts={kind.value: count for kind, count in plan.counts.items()},
         changes=[
-            RosterChangeRead(
-                kind=each.kind.value,
-                login=each.login,
-                name=each.name,
-                role=each.role,
-                section=each.section,
-                differences={each.field: (each.before, each.after) for each in each.differences},
-                kept=each.kept,
+            RosterChangeRead.of(
+                change,
+                differences={each.field: (each.before, each.after) for each in change.differences},
             )
-            for each in plan.changes
-            if each.kind.value != "unchanged" or each.kept
+            for change in plan.changes
+            if change.kind is not RosterChangeKind.UNCHANGED or change.kept
         ],
     )
 
@@ -156,7 +148,7 @@ def _to_plan_read(plan: RosterPlan) -> RosterPlanRead:
 def preview_roster(
     body: RosterImport, membership: RosterManager, service: ServiceDep
 ) -> RosterPlanRead:
-    """What a roster would change; nothing is changed."""
+    """The changes that a roster would make; nothing is changed."""
     roster = read_roster(body.csv)
     with service.database.read() as session:
         return _to_plan_read(plan_roster(session, membership, roster, is_complete=body.is_complete))
@@ -167,7 +159,7 @@ def preview_roster(
     summary="Import a roster",
     status_code=201,
     response_model=RosterPlanRead,
-    responses={**COURSE_ERRORS, **build_error_responses(RequestRefused, ReusedIdempotencyKey, 422)},
+    responses=COURSE_ERRORS | build_error_responses(RequestRefused, ReusedIdempotencyKey, 422),
     openapi_extra=describe_access(Scope.ROSTER, "instructors"),
 )
 async def import_roster(
@@ -178,7 +170,7 @@ async def import_roster(
     digest: RequestDigest,
     key: IdempotencyKeyHeader = None,
 ) -> Response:
-    """Import a roster: accounts are made, people enrolled, roles and sections changed."""
+    """Import a roster: make accounts, enrol people, change roles and sections."""
     roster = read_roster(body.csv)
 
     def do(session: Session) -> str:
@@ -193,12 +185,12 @@ async def import_roster(
 
 
 def _refuse_mass_removal(plan: RosterPlan, *, expected: int | None) -> None:
-    """Refuse to send many away unless it is said how many: a roster may have been cut off."""
+    """Refuse to remove many students without their number: the roster may be truncated."""
     leaving = len(plan.of(RosterChangeKind.LEAVING))
-    if leaving == expected or (expected is None and leaving <= _MOST_UNCONFIRMED_LEAVING):
+    if leaving == expected or (expected is None and leaving <= _MAX_UNCONFIRMED_LEAVING):
         return
     raise RequestRefused(
-        f"{leaving} students would leave. If that is meant, send the same with "
+        f"This roster would remove {leaving} students. To confirm, send it again with "
         f'"leaving": {leaving}.',
         code="roster.leaving",
     )
@@ -206,15 +198,15 @@ def _refuse_mass_removal(plan: RosterPlan, *, expected: int | None) -> None:
 
 @router.delete(
     "/courses/{course}/people/{login}",
-    summary="Send somebody away",
+    summary="Remove a member",
     status_code=204,
-    responses={**COURSE_ERRORS, **build_error_responses(RequestRefused)},
+    responses=COURSE_ERRORS | build_error_responses(RequestRefused),
     openapi_extra=describe_access(Scope.ROSTER, "instructors"),
 )
 async def remove_member(
     login: StudentLogin, membership: RosterManager, service: ServiceDep, at: ReceivedAt
 ) -> None:
-    """Note that somebody takes part no longer; nothing is deleted."""
+    """End a person's enrolment; no data is deleted."""
 
     def do(session: Session) -> None:
         member = get_member(session, run_id=membership.run.id, login=login)
@@ -223,7 +215,7 @@ async def remove_member(
     await service.writer.run(do)
 
 
-class SignInLinkRead(ReportModel):
+class SignInLinkRead(ApiModel):
     """A link that signs in once."""
 
     login: str
@@ -235,13 +227,13 @@ class SignInLinkRead(ReportModel):
     "/courses/{course}/people/{login}/sign-in-links",
     summary="Make a sign-in link",
     status_code=201,
-    responses={**COURSE_ERRORS, **build_error_responses(RequestRefused)},
+    responses=COURSE_ERRORS | build_error_responses(RequestRefused),
     openapi_extra=describe_access(Scope.ROSTER, "instructors"),
 )
 async def create_link(
     login: StudentLogin, membership: RosterManager, service: ServiceDep, at: ReceivedAt
 ) -> SignInLinkRead:
-    """Make a link with which a student or assistant signs in once, to be sent by mail."""
+    """Make a link that signs a student or assistant in once, for example to be mailed."""
 
     def do(session: Session) -> SignInLinkRead:
         member = get_member(session, run_id=membership.run.id, login=login)

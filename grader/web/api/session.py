@@ -1,4 +1,4 @@
-"""Signing in and out by a browser, and the public keys of receipts."""
+"""Signing in and out with a browser, and the public keys of receipts."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ from grader.accounts.sign_in import (
     sign_out,
 )
 from grader.errors import NotSignedIn, TooManyRequests
-from grader.feedback.base import ReportModel
 from grader.grading.signing import SigningKey
 from grader.store.queries.audit import list_signing_keys
-from grader.web.api.models import KeyRead
+from grader.web.api.models import ApiModel, KeyRead
 from grader.web.auth import (
     describe_access,
     find_session_secret,
@@ -38,15 +37,15 @@ router = APIRouter(route_class=StrictRoute, tags=["Signing in"])
 
 
 class SessionCreate(RequestBody):
-    """A one-time code from a link, or a login with its password."""
+    """A one-time code from a link, or login and password."""
 
     code: str | None = Field(default=None, max_length=200, examples=["8pTzq"])
     login: str | None = Field(default=None, max_length=200)
     password: str | None = Field(default=None, max_length=MAX_PASSWORD_LENGTH)
 
 
-class SessionRead(ReportModel):
-    """A browser's session; changes send the CSRF token in X-CSRF-Token."""
+class SessionRead(ApiModel):
+    """A browser's session; changes must send its CSRF token in X-CSRF-Token."""
 
     login: str
     name: str
@@ -64,7 +63,7 @@ class SessionRead(ReportModel):
 async def create_session(
     request: Request, response: Response, body: SessionCreate, service: ServiceDep, at: ReceivedAt
 ) -> SessionRead:
-    """Sign a browser in, by a one-time code or by a password."""
+    """Sign in with a one-time code or a password, and set the session cookie."""
     refuse_foreign_origin(request)
     check_sign_in_rate(request, service)
     if body.code is not None:
@@ -74,29 +73,28 @@ async def create_session(
             service, body.login or "", body.password or "", at=at
         )
     set_cookie(response, service, signed_in)
-    return SessionRead(
-        login=signed_in.person.login,
-        name=signed_in.person.name,
+    return SessionRead.of(
+        signed_in.person,
         csrf_token=make_csrf_token(signed_in.secret),
         expires_at=signed_in.expires_at,
     )
 
 
 def check_sign_in_rate(request: Request, service: Service) -> None:
-    """Let an address try only so often, so that nobody can guess passwords."""
+    """Limit the sign-in attempts of an address, against password guessing."""
     address = request.client.host if request.client else "unknown"
     service.budgets.spend("sign_in", address)
 
 
 async def sign_in_with_code(service: Service, code: str, *, at: datetime) -> NewSession:
-    """Sign in by a one-time code."""
+    """Sign in with a one-time code."""
     return await service.writer.run(lambda session: sign_in_by_link(session, code, at=at))
 
 
 async def sign_in_with_password(
     service: Service, login: str, password: str, *, at: datetime
 ) -> NewSession:
-    """Sign in by a password, which takes a while to check."""
+    """Sign in with a password; hashing it is slow and runs in a thread."""
 
     def check() -> str:
         with service.database.read() as session:
@@ -109,7 +107,7 @@ async def sign_in_with_password(
 
 
 def set_cookie(response: Response, service: Service, signed_in: NewSession) -> None:
-    """Let the browser hold the session; no script and no other site can use it."""
+    """Set the session cookie, which scripts cannot read and other sites cannot use."""
     response.set_cookie(
         get_cookie_name(service),
         signed_in.secret,
@@ -123,19 +121,19 @@ def set_cookie(response: Response, service: Service, signed_in: NewSession) -> N
 
 @router.get(
     "/session",
-    summary="Who is signed in",
+    summary="The current session",
     responses=build_error_responses(NotSignedIn, 503),
     openapi_extra=describe_access(None, "anybody signed in by a browser"),
 )
 def get_session(request: Request, service: ServiceDep, at: ReceivedAt) -> SessionRead:
-    """Who is signed in by this browser, with the token that changes must carry."""
+    """Who is signed in with this browser, and the CSRF token for changes."""
     secret = find_session_secret(request)
     if secret is None:
         raise NotSignedIn
     with service.database.read() as session:
         caller = check_session(session, secret, at=at)
     person = caller.need_person()
-    return SessionRead(login=person.login, name=person.name, csrf_token=make_csrf_token(secret))
+    return SessionRead.of(person, csrf_token=make_csrf_token(secret))
 
 
 @router.delete(
@@ -164,7 +162,7 @@ async def delete_session(
     openapi_extra=describe_access(None, "anybody"),
 )
 def get_keys(service: ServiceDep) -> list[KeyRead]:
-    """The public keys with which receipts are signed, the newest first."""
+    """The public keys of receipts, newest first."""
     with service.database.read() as session:
-        keys = [SigningKey.from_bytes(each) for each in list_signing_keys(session).values()]
-    return [KeyRead(id=each.id, public=each.public) for each in keys]
+        keys = list_signing_keys(session).values()
+    return [KeyRead.model_validate(SigningKey.from_bytes(each)) for each in keys]

@@ -1,4 +1,4 @@
-"""Tokens: of oneself, and of services in a course."""
+"""Personal tokens, and service tokens of a course."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from grader.errors import (
 )
 from grader.store.queries.credentials import list_tokens
 from grader.web.api import models as m
-from grader.web.api import presenters
 from grader.web.api.idempotency import COURSE_ERRORS
 from grader.web.auth import TokenManager, describe_access, make_caller_dependency
 from grader.web.errors.openapi import build_error_responses
@@ -52,13 +51,13 @@ class TokenCreate(RequestBody):
 async def create_service_token(
     body: TokenCreate, membership: TokenManager, service: ServiceDep, at: ReceivedAt
 ) -> m.TokenCreated:
-    """Make a token for a service of this course; it is told this once."""
+    """Make a token for a service of this course; it is shown only once."""
     token = await service.writer.run(
         lambda session: make_service_token(
             session, membership, label=body.label, scopes=body.scopes, days=body.days, at=at
         )
     )
-    return presenters.to_token_created(token.line, token.secret)
+    return m.TokenCreated.of(token.line, token=token.secret)
 
 
 @router.get(
@@ -71,7 +70,7 @@ def get_service_tokens(membership: TokenManager, service: ServiceDep) -> list[m.
     """The tokens of services of this course."""
     with service.database.read() as session:
         lines = list_tokens(session, run_id=membership.run.id)
-    return [presenters.to_token_read(line) for line in lines]
+    return [m.TokenRead.model_validate(line) for line in lines]
 
 
 @router.delete(
@@ -84,7 +83,7 @@ def get_service_tokens(membership: TokenManager, service: ServiceDep) -> list[m.
 async def delete_service_token(
     token_id: TokenId, membership: TokenManager, service: ServiceDep, at: ReceivedAt
 ) -> None:
-    """Revoke a token; from now on it is refused."""
+    """Revoke a service token, effective immediately."""
     await service.writer.run(
         lambda session: revoke_service_token(session, membership, token_id=token_id, at=at)
     )
@@ -105,13 +104,13 @@ _Owner = Annotated[Caller, Depends(make_caller_dependency(Scope.TOKENS))]
 async def create_token(
     body: TokenCreate, caller: _Owner, service: ServiceDep, at: ReceivedAt
 ) -> m.TokenCreated:
-    """Make a token for oneself; it is told this once and gives no more than one has."""
+    """Make a personal token with some of your own scopes; it is shown only once."""
     token = await service.writer.run(
         lambda session: make_own_token(
             session, caller, label=body.label, scopes=body.scopes, days=body.days, at=at
         )
     )
-    return presenters.to_token_created(token.line, token.secret)
+    return m.TokenCreated.of(token.line, token=token.secret)
 
 
 @router.get(
@@ -121,12 +120,11 @@ async def create_token(
     openapi_extra=describe_access(Scope.TOKENS, "any person"),
 )
 def get_tokens(caller: _Owner, service: ServiceDep) -> list[m.TokenRead]:
-    """One's own tokens."""
+    """Your own tokens."""
     person = caller.need_person()
     with service.database.read() as session:
-        return [
-            presenters.to_token_read(line) for line in list_tokens(session, person_id=person.id)
-        ]
+        lines = list_tokens(session, person_id=person.id)
+    return [m.TokenRead.model_validate(line) for line in lines]
 
 
 @router.delete(
@@ -139,7 +137,7 @@ def get_tokens(caller: _Owner, service: ServiceDep) -> list[m.TokenRead]:
 async def delete_token(
     token_id: TokenId, caller: _Owner, service: ServiceDep, at: ReceivedAt
 ) -> None:
-    """Revoke one of one's own tokens; from now on it is refused."""
+    """Revoke one of your own tokens, effective immediately."""
     await service.writer.run(
         lambda session: revoke_own_token(session, caller, token_id=token_id, at=at)
     )

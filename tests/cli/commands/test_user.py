@@ -7,7 +7,7 @@ import pytest
 
 from grader.accounts.sign_in import check_password
 from grader.errors import NotSignedIn
-from grader.store.queries.audit import stream_audit
+from tests.support.audit_entries import list_audit_entries
 from tests.support.command_line import data_of, run
 from tests.support.service_commands import reading, succeed, told
 
@@ -22,7 +22,7 @@ def test_the_first_account_is_added_before_the_service_ever_ran(folder: Path) ->
     assert ada["is_operator"] is False
     assert (folder / "data" / "keyset.sqlite").stat().st_mode & 0o077 == 0
     with reading(folder) as session:
-        assert [each.by for each in stream_audit(session)] == ["operator"]
+        assert [each.by for each in list_audit_entries(session)] == ["operator"]
 
 
 def test_a_database_that_is_not_there_is_told_and_not_made(folder: Path) -> None:

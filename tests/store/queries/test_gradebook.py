@@ -64,7 +64,7 @@ def pages(
     selection: Selection = EVERYBODY,
     *,
     limit: int = 3,
-    spot: PageCursor | None = None,
+    start: PageCursor | None = None,
 ) -> list[MemberPage]:
     """All pages from a place on, forwards or backwards."""
     found = []
@@ -72,13 +72,13 @@ def pages(
         with database.read() as session:
             page = list_page(
                 session, run_id=RUN, assignment=WORK, selection=selection, order=order,
-                spot=spot, limit=limit,
+                start=start, limit=limit,
             )  # fmt: skip
         found.append(page)
-        following = page.before if spot and spot.is_backwards else page.after
+        following = page.before if start and start.is_backwards else page.after
         if following is None:
             return found
-        spot = following
+        start = following
 
 
 def whole(database: Database, order: SortOrder, selection: Selection = EVERYBODY) -> list[str]:
@@ -95,7 +95,7 @@ def test_pages_visit_everybody_once_forwards_and_backwards(
     add_book(database, STUDENTS)
 
     forwards = pages(database, order)
-    backwards = pages(database, order, spot=forwards[-1].before)
+    backwards = pages(database, order, start=forwards[-1].before)
     everybody = whole(database, order)
 
     assert set(everybody) == SHOWN
@@ -141,7 +141,7 @@ def test_a_student_who_comes_meanwhile_neither_hides_nor_repeats_another(
         late = Student("low-a", {})
         put_grades(session, [grade(places["idle-a"], "a", "10", late)])
 
-    rest = [each for page in pages(database, order, spot=first.after) for each in logins(page)]
+    rest = [each for page in pages(database, order, start=first.after) for each in logins(page)]
 
     assert len(rest) == len(set(rest))
     assert SHOWN - {"idle-a"} <= {*rest, *logins(first)}
@@ -194,7 +194,7 @@ def test_totals_are_found_by_their_place(database: Database) -> None:
     add_book(database, STUDENTS)
     with database.read() as session:
         found = find_totals_by_rank(
-            session, run_id=RUN, assignment=WORK, selection=EVERYBODY, places=[0, 1, 9, 10]
+            session, run_id=RUN, assignment=WORK, selection=EVERYBODY, ranks=[0, 1, 9, 10]
         )
 
     assert found == {0: Decimal("2.25"), 1: Decimal(3), 9: Decimal(20)}

@@ -60,8 +60,8 @@ def show_student_question(
             question,
             rubric.form.points,
             find_grades(session, parts=[part]).get(part),
-            list_overrides(session, parts=[part]),
-            list_external_scores(session, parts=[part]),
+            list_overrides(session, student_questions=[part]),
+            list_external_scores(session, student_questions=[part]),
         )
     return render(
         request,

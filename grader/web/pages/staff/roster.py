@@ -67,11 +67,11 @@ def show_roster(
         entries = list_roster(
             session,
             run_id=course,
-            wanted=wanted,
+            filter=wanted,
             after=str(after[0]) if after else None,
             limit=_PAGE + 1,
         )
-        counts = count_roster(session, run_id=course, wanted=wanted)
+        counts = count_roster(session, run_id=course, filter=wanted)
         sections = list_sections(session, run_id=course)
     asked = {"q": q, "role": role, "section": section}
     return render(

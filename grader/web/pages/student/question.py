@@ -113,7 +113,7 @@ async def _submit(here: QuestionContext, answer: dict[str, Any]) -> dict[str, An
     made = AttemptReport.model_validate_json(answered.body)
     # What was sent is an attempt now, and can be brought back from there.
     part = (enrolment.id, here.assignment, here.question)
-    await service.writer.run(lambda session: delete_draft(session, part=part))
+    await service.writer.run(lambda session: delete_draft(session, student_question=part))
 
     def look() -> dict[str, Any]:
         with service.database.read() as session:
