@@ -85,12 +85,14 @@ _QUICK_START = """\
   4  a rubric file has errors
 """
 
-app = make_typer(
+app = typer.Typer(
     name="grader",
     help="Keyset: an auto-grader for homework whose answers are vectors, matrices and formulas.",
     cls=LazyGroup,
     epilog=_QUICK_START,
     no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
