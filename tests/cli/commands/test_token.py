@@ -59,7 +59,9 @@ def test_a_token_that_is_revoked_works_no_longer(
     [
         pytest.param(["token", "add"], "either a person's login", id="of nobody"),
         pytest.param(["token", "add", "ada", "--course", "x"], "or --course RUN", id="of two"),
-        pytest.param(["token", "add", "--course", "attention-2026"], "needs a scope", id="no scope"),
+        pytest.param(
+            ["token", "add", "--course", "attention-2026"], "needs a scope", id="no scope"
+        ),
         pytest.param(["token", "add", "ada", "--scope", "all"], "Invalid value", id="scope"),
         pytest.param(["token", "add", "ada", "--days", "401"], "Invalid value", id="days"),
         pytest.param(["token", "add", "ada", "--label", "\n"], "1 to 200", id="label"),
