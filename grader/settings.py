@@ -1,4 +1,4 @@
-"""Settings of the service: `GRADER_*` variables, all optional. `grader settings` lists them."""
+"""Settings of the service: `GRADER_*` environment variables, all optional."""
 
 from __future__ import annotations
 
@@ -13,76 +13,78 @@ from grader.errors import OperatorError
 
 
 def _default_folder() -> Path:
-    """Where the service keeps its data: as the XDG standard says, else in the home folder."""
+    """Return the data folder of the XDG standard."""
     base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(base) / "keyset"
 
 
 class Settings(BaseSettings):
-    """What an operator may set."""
+    """The settings; `grader settings` lists them with these descriptions."""
 
     model_config = SettingsConfigDict(env_prefix="GRADER_", extra="ignore", frozen=True)
 
     data_folder: Path = Field(
         default_factory=_default_folder,
-        description="Where the SQLite file is kept, readable by its owner alone.",
+        description="The folder of the SQLite file, which only its owner can read.",
     )
     database_url: str = Field(
         default="",
         description="The database: sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME. "
-        "Without it a SQLite file in the data folder.",
+        "By default a SQLite file in the data folder.",
     )
     host: str = Field(default="127.0.0.1", description="The address to listen on.")
     port: Annotated[int, Field(ge=0, le=65_535)] = Field(
-        default=8000, description="The port to listen on; 0 takes any that is free."
+        default=8000, description="The port to listen on; 0 takes any free port."
     )
     base_url: str = Field(
         default="",
-        description="How browsers reach the service, such as https://grader.example.edu. "
-        "Without it the address it listens on.",
+        description="The URL of the service for browsers, such as https://grader.example.edu. "
+        "By default the address it listens on.",
     )
     workers: Annotated[int, Field(ge=1, le=64)] = Field(
-        default=1, description="How many processes serve; more than one needs PostgreSQL."
+        default=1, description="The number of processes; more than one needs PostgreSQL."
     )
     trusted_proxies: str = Field(
         default="127.0.0.1",
-        description="Whose X-Forwarded-For and X-Forwarded-Proto are believed, by address.",
+        description="Addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted.",
     )
     log_format: Literal["auto", "json", "text"] = Field(
-        default="auto", description="How log lines are written; auto is text on a terminal."
+        default="auto",
+        description="The format of the log; auto is text on a terminal and JSON elsewhere.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="What is logged."
+        default="info", description="The lowest level that is logged."
     )
     body_bytes: Annotated[int, Field(ge=1024)] = Field(
-        default=2**20, description="The largest body that is read, in bytes."
+        default=2**20, description="The maximum size of a request body, in bytes."
     )
     body_seconds: Annotated[float, Field(gt=0)] = Field(
-        default=15, description="How long the body of a request may take to arrive."
+        default=15, description="The maximum time for a request body to arrive, in seconds."
     )
     reads_per_minute: Annotated[int, Field(ge=1)] = Field(
-        default=600, description="How often a caller may read."
+        default=600, description="The maximum read requests per caller and minute."
     )
     submits_per_minute: Annotated[int, Field(ge=1)] = Field(
-        default=60, description="How often a caller may check or send answers."
+        default=60,
+        description="The maximum requests to check or submit answers per caller and minute.",
     )
     sign_ins_per_minute: Annotated[int, Field(ge=1)] = Field(
-        default=10, description="How often an address may try to sign in."
+        default=10, description="The maximum sign-in attempts per address and minute."
     )
 
     @property
     def address_of_database(self) -> str:
-        """The database's address, by default of a file in the data folder."""
+        """The address of the database; by default a file in the data folder."""
         return self.database_url or f"sqlite:///{self.data_folder / 'keyset.sqlite'}"
 
 
 def load_settings() -> Settings:
-    """The settings of the environment.
+    """Read the settings from the environment.
 
     Raises
     ------
     OperatorError
-        With every variable that cannot be used.
+        If a variable has an invalid value; the message lists all of them.
     """
     try:
         return Settings()

@@ -1,48 +1,48 @@
-"""An answer from a file, from standard input or from the command itself, as it was sent."""
+"""Answers in JSON: from a file, from standard input or from the command line."""
 
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from grader.errors import AnswerRefused, FieldError, OperatorError
+from grader.cli.files import load_bytes
+from grader.errors import AnswerRefused, FieldError
 
-# What Python's reader of JSON says, in words for those who do not program.
+# Python's JSON errors by how they begin, in words for people who do not program.
 _JSON_MESSAGES = {
     "Expecting value": "a value is missing or cannot be read",
-    "Expecting property name": "a name in double quotes is needed; no comma may stand last",
+    "Expecting property name": "a name in double quotes is missing, or a comma is too much",
     "Expecting ',' delimiter": "a comma or a closing bracket is missing",
     "Expecting ':' delimiter": "a colon is missing",
-    "Illegal trailing comma": "a comma is not followed by anything",
-    "Extra data": "there is more after the end",
-    "Unterminated string": "a text begins that has no closing quote",
-    "Invalid control character": "a text holds a line break or another control character",
-    "Invalid \\": "a text holds a single backslash; write it twice, as in \\\\mu_a",
+    "Illegal trailing comma": "there is a comma after the last entry",
+    "Extra data": "there is more text after the end",
+    "Unterminated string": "a string has no closing quote",
+    "Invalid control character": "a string contains a line break or another control character",
+    "Invalid \\": "a string contains a single backslash; write it twice, as in \\\\mu_a",
 }
 
-#: No answer to any question comes near this.
+#: Far more than any answer needs.
 _MAX_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedAnswer:
-    """What was sent, decoded, and where it came from."""
+    """An answer decoded from JSON, and its source."""
 
     data: Any
     source: str
     is_earlier: bool = False
 
-    def text_of(self, field: str) -> str | None:
-        """What was sent for a field, if that is text."""
+    def find_text(self, field: str) -> str | None:
+        """Return the value of a field if it is text."""
         text = self.data.get(field) if isinstance(self.data, dict) else None
         return text if isinstance(text, str) else None
 
 
 class UnreadableAnswer(AnswerRefused):
-    """An answer that cannot be read, with what was sent."""
+    """An answer that cannot be read, with what the student sent."""
 
     def __init__(self, errors: list[FieldError], *, sent: DecodedAnswer) -> None:
         super().__init__(errors)
@@ -52,26 +52,19 @@ class UnreadableAnswer(AnswerRefused):
 def load_answer(path: Path, *, is_earlier: bool = False) -> DecodedAnswer:
     """Decode a JSON file; `-` is standard input."""
     source = "standard input" if str(path) == "-" else str(path)
-    try:
-        if str(path) == "-":
-            raw = sys.stdin.buffer.read(_MAX_BYTES + 1)
-        else:
-            with path.open("rb") as file:
-                raw = file.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise OperatorError(f"{source} cannot be read: {error.strerror}.") from None
+    raw = load_bytes(path, max_bytes=_MAX_BYTES)
     return decode_answer(raw, source=source, is_earlier=is_earlier)
 
 
 def decode_answer(raw: bytes, *, source: str, is_earlier: bool = False) -> DecodedAnswer:
-    """Decode JSON; the body of a request, `{"answer": {…}}`, is taken for the answer in it.
+    """Decode an answer, or a request body `{"answer": {…}}` that contains one.
 
-    NaN and infinities are let through, so that whoever reads the numbers can say where they stand.
+    NaN and infinities are accepted here, so that reading the fields can say where they are.
 
     Raises
     ------
     UnreadableAnswer
-        Where it is no JSON, is too large, or has a key twice.
+        If it is not valid JSON, is too large, or has a repeated key.
     """
     sent = DecodedAnswer(None, source, is_earlier)
     if len(raw) > _MAX_BYTES:
@@ -79,23 +72,25 @@ def decode_answer(raw: bytes, *, source: str, is_earlier: bool = False) -> Decod
     try:
         text = raw.decode(json.detect_encoding(raw))
         data = json.loads(text, object_pairs_hook=_refuse_repeated_keys, parse_int=_read_integer)
-        # Half of a surrogate pair can be written in JSON, but is no text.
+        # JSON can contain half of a surrogate pair, which is not valid text.
         json.dumps(data, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise _make_error(sent, _describe_json_error(error), "json.invalid") from None
     except UnicodeError:
-        raise _make_error(sent, "is no text in UTF-8", "json.encoding") from None
+        raise _make_error(sent, "is not UTF-8 text", "json.encoding") from None
     except RecursionError:
         raise _make_error(sent, "is nested too deeply", "json.depth") from None
     except _RepeatedKeyError as error:
-        raise _make_error(sent, f"has the key {error.args[0]!r} twice", "json.repeated") from None
+        raise _make_error(
+            sent, f"contains the key {error.args[0]!r} twice", "json.repeated"
+        ) from None
     if isinstance(data, dict) and set(data) == {"answer"} and isinstance(data["answer"], dict):
         data = data["answer"]
     return replace(sent, data=data)
 
 
 class _RepeatedKeyError(Exception):
-    """A key that stands twice in one object."""
+    """A key that occurs twice in one object."""
 
 
 def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -108,19 +103,19 @@ def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _read_integer(digits: str) -> int:
-    # Python refuses to read thousands of digits; so many are too large in any case.
+    # Python refuses to read thousands of digits. Such a number is too large in any case.
     return int(digits[:400])
 
 
 def _describe_json_error(error: json.JSONDecodeError) -> str:
     if not error.doc.strip():
         return "is empty"
-    known = (plainer for start, plainer in _JSON_MESSAGES.items() if error.msg.startswith(start))
+    known = (text for start, text in _JSON_MESSAGES.items() if error.msg.startswith(start))
     what = next(known, error.msg)
-    return f"is no valid JSON; in line {error.lineno}, column {error.colno} {what}"
+    return f"is not valid JSON: at line {error.lineno}, column {error.colno}, {what}"
 
 
 def _make_error(sent: DecodedAnswer, message: str, code: str) -> UnreadableAnswer:
-    expected = "a JSON object with the fields by name"
-    fault = FieldError(f"{sent.source} {message}.", field="", code=code, expected=expected)
-    return UnreadableAnswer([fault], sent=sent)
+    expected = "a JSON object with one entry per field"
+    error = FieldError(f"{sent.source} {message}.", field="", code=code, expected=expected)
+    return UnreadableAnswer([error], sent=sent)

@@ -1,4 +1,4 @@
-"""Rubrics checked in several processes: first their examples, then changes they should notice."""
+"""Check rubrics in several processes: first their examples, then mutants of the rubrics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from grader.rubric.examples import Failure, Mutant, is_noticed, list_mutants, ru
 
 @dataclass(frozen=True, slots=True)
 class QuestionCheck:
-    """How one question came out."""
+    """The result of checking one question."""
 
     question: str
     examples: int
@@ -32,21 +32,13 @@ class QuestionCheck:
 
     @property
     def is_sound(self) -> bool:
-        """Whether there are examples, all came out as they say, and every mutant was noticed."""
+        """Whether there are examples, all of them pass, and they notice every mutant."""
         return bool(self.examples) and not self.failures and not self.unnoticed
 
 
 @dataclass(frozen=True, slots=True)
-class CheckStep:
-    """What was just done."""
-
-    question: str
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Job:
-    """What one process does at once: the examples of a question, or one of its mutants."""
+    """What a process does at a time: the examples of a question, or one of its mutants."""
 
     question: str
     mutant: int | None = None
@@ -54,7 +46,7 @@ class _Job:
 
 @dataclass(frozen=True, slots=True)
 class _JobResult:
-    unit: _Job
+    job: _Job
     failures: tuple[Failure, ...] = ()
     change: str = ""
     is_noticed: bool = True
@@ -62,14 +54,14 @@ class _JobResult:
 
 @cache
 def load_folder(folder: Path) -> Catalog:
-    """The catalog of a folder, loaded once in each process."""
+    """Load the rubrics in a folder, once per process."""
     return load_catalog(folder)
 
 
-def count_steps(folder: Path, *, wanted: str | None = None, mutate: bool = False) -> int:
-    """How many steps there are at most: fewer, where examples fail."""
+def count_steps(folder: Path, *, question: str | None = None, mutate: bool = False) -> int:
+    """Return the maximum number of steps; mutants of a question whose examples fail are skipped."""
     return sum(
-        1 + (len(_list_mutants(each)) if mutate else 0) for each in _list_rubrics(folder, wanted)
+        1 + (len(_list_mutants(each)) if mutate else 0) for each in _list_rubrics(folder, question)
     )
 
 
@@ -77,49 +69,50 @@ def run_checks(
     folder: Path,
     *,
     variants: int,
-    wanted: str | None = None,
+    question: str | None = None,
     mutate: bool = False,
     workers: int | None = None,
-    tell: Callable[[CheckStep], None] = lambda _: None,
+    report: Callable[[str, str], None] = lambda _question, _step: None,
 ) -> list[QuestionCheck]:
-    """Check the questions of a folder, or the one that is wanted, in several processes.
+    """Check the questions in a folder, or only one of them.
 
-    Mutants of a question whose examples fail are left out: they would all be noticed.
+    Mutants of a question whose examples fail are skipped: the examples would fail on all of them.
+    `report` is called after each step with the question and the step.
     """
-    rubrics = _list_rubrics(folder, wanted)
+    rubrics = _list_rubrics(folder, question)
     failures: dict[str, tuple[Failure, ...]] = {}
-    # The longest ones first, so that no process is left alone with one at the end.
-    units = [_Job(rubric.id) for rubric in sorted(rubrics, key=_estimate_effort, reverse=True)]
-    # Closed at once when somebody stops it, or its processes would go on to the end.
-    with closing(_run_jobs(folder, units, variants, workers)) as results:
+    # Long jobs first, so that none is left for the end, when the other processes are idle.
+    jobs = [_Job(rubric.id) for rubric in sorted(rubrics, key=_estimate_effort, reverse=True)]
+    # Closed when the command is interrupted; otherwise the processes would run to the end.
+    with closing(_run_jobs(folder, jobs, variants, workers)) as results:
         for done in results:
-            failures[done.unit.question] = done.failures
-            tell(CheckStep(done.unit.question, "examples"))
+            failures[done.job.question] = done.failures
+            report(done.job.question, "examples")
     sound = [rubric for rubric in rubrics if mutate and not failures[rubric.id]]
     mutants = [
-        _Job(rubric.id, place) for rubric in sound for place in range(len(_list_mutants(rubric)))
+        _Job(rubric.id, index) for rubric in sound for index in range(len(_list_mutants(rubric)))
     ]
     unnoticed: dict[str, list[str]] = {rubric.id: [] for rubric in rubrics}
     with closing(_run_jobs(folder, mutants, variants, workers)) as results:
         for done in results:
             if not done.is_noticed:
-                unnoticed[done.unit.question].append(done.change)
-            tell(CheckStep(done.unit.question, done.change))
+                unnoticed[done.job.question].append(done.change)
+            report(done.job.question, done.change)
     return [
         QuestionCheck(
             rubric.id,
             len(rubric.form.examples),
             variants,
             failures[rubric.id],
-            sum(unit.question == rubric.id for unit in mutants),
+            sum(job.question == rubric.id for job in mutants),
             tuple(sorted(unnoticed[rubric.id])),
         )
         for rubric in rubrics
     ]
 
 
-def _list_rubrics(folder: Path, wanted: str | None) -> list[Rubric]:
-    return [each for each in load_folder(folder).rubrics() if wanted in (None, each.id)]
+def _list_rubrics(folder: Path, question: str | None) -> list[Rubric]:
+    return [each for each in load_folder(folder).rubrics() if question in (None, each.id)]
 
 
 def _list_mutants(rubric: Rubric) -> list[Mutant]:
@@ -131,36 +124,36 @@ def _estimate_effort(rubric: Rubric) -> int:
     return sets * len(rubric.form.examples)
 
 
-def _run_job(folder: Path, unit: _Job, variants: int) -> _JobResult:
-    rubric = load_folder(folder).get_rubric(unit.question)
-    if unit.mutant is None:
+def _run_job(folder: Path, job: _Job, variants: int) -> _JobResult:
+    rubric = load_folder(folder).get_rubric(job.question)
+    if job.mutant is None:
         outcomes = run_examples(rubric, variants=variants)
-        return _JobResult(unit, tuple(failure for outcome in outcomes for failure in outcome))
-    mutant = _list_mutants(rubric)[unit.mutant]
-    return _JobResult(unit, change=mutant.change, is_noticed=is_noticed(rubric, mutant))
+        return _JobResult(job, tuple(failure for outcome in outcomes for failure in outcome))
+    mutant = _list_mutants(rubric)[job.mutant]
+    return _JobResult(job, change=mutant.change, is_noticed=is_noticed(rubric, mutant))
 
 
 def _run_jobs(
-    folder: Path, units: Sequence[_Job], variants: int, workers: int | None
+    folder: Path, jobs: Sequence[_Job], variants: int, workers: int | None
 ) -> Generator[_JobResult, None, None]:
-    """Run units in processes of their own; as they are done, in any order."""
-    processes = min(workers or _count_cores(), len(units))
+    """Run jobs in worker processes and yield each result as it arrives."""
+    processes = min(workers or _count_cores(), len(jobs))
     if processes <= 1:
-        yield from (_run_job(folder, unit, variants) for unit in units)
+        yield from (_run_job(folder, job, variants) for job in jobs)
         return
     pool = ProcessPoolExecutor(processes, initializer=_start_worker)
     before = signal.signal(signal.SIGTERM, _exit_on_signal)
     try:
         with _delay_interrupts():
-            waiting = [pool.submit(_run_job, folder, unit, variants) for unit in units]
+            waiting = [pool.submit(_run_job, folder, job, variants) for job in jobs]
         yield from (done.result() for done in as_completed(waiting))
     except BrokenProcessPool:
         raise OperatorError(
-            "A process ended before its work was done, perhaps for want of memory. "
+            "A worker process was killed, perhaps because memory ran out. "
             "Try again with --workers 1."
         ) from None
     except BaseException:
-        # Nobody waits for the rest any more, and they have nothing to finish.
+        # No result is needed any more, and the workers have nothing to clean up.
         for process in multiprocessing.active_children():
             process.kill()
         raise
@@ -171,7 +164,7 @@ def _run_jobs(
 
 @contextmanager
 def _delay_interrupts() -> Iterator[None]:
-    """Put off Ctrl-C until the end: a pool that is half started can neither go on nor be ended."""
+    """Delay Ctrl-C until the block ends: a half-started pool can neither run nor be stopped."""
     caught: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _: caught.append(number))
     try:
@@ -183,18 +176,17 @@ def _delay_interrupts() -> Iterator[None]:
 
 
 def _exit_on_signal(number: int, _: object) -> None:
-    """End by an exception, so that no process is left behind."""
+    """Exit by an exception, so that the workers are stopped."""
     sys.exit(128 + number)
 
 
 def _start_worker() -> None:
-    # Ctrl-C reaches every process of the terminal; the first one decides for all.
+    # Ctrl-C reaches every process of the terminal; the main process handles it for all.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _count_cores() -> int:
-    """How many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

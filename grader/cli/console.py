@@ -1,4 +1,4 @@
-"""Options and small helpers that several commands share."""
+"""What commands share: options, output, and errors as sentences and exit codes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import sys
 import textwrap
 import traceback
+from datetime import UTC, datetime
 from decimal import Decimal
 from enum import IntEnum
 from pathlib import Path
@@ -15,12 +16,14 @@ from typing import Annotated, Any
 import typer
 from rich.cells import cell_len
 from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column, Table
 from typer.core import TyperCommand
 
 from grader.cli.answers import UnreadableAnswer
 from grader.errors import (
     AnswerRefused,
-    ErrorDetail,
     FieldError,
     KeysetError,
     MalformedRequest,
@@ -31,19 +34,39 @@ from grader.errors import (
 DEFAULT_STUDENT = "ada"
 
 
+def make_typer(**settings: Any) -> typer.Typer:
+    """Make a Typer for a command or a group of commands."""
+    return typer.Typer(
+        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich", **settings
+    )
+
+
+# Options
+
+
 def _check_student(name: str) -> str:
     if not name or "/" in name:
         raise typer.BadParameter("A student's id is a name without slashes.")
     return name
 
 
+def check_line(text: str) -> str:
+    """Check a title or label: one line, not empty."""
+    if not 1 <= len(text.strip()) <= 200 or not text.isprintable():
+        raise typer.BadParameter("Write one line of 1 to 200 characters.")
+    return text.strip()
+
+
 QuestionArgument = Annotated[
-    str, typer.Argument(metavar="ASSIGNMENT/QUESTION", help="Such as single-head-attention/1e.")
+    str,
+    typer.Argument(
+        metavar="ASSIGNMENT/QUESTION", help="The question, such as single-head-attention/1e."
+    ),
 ]
 RubricsOption = Annotated[
     Path | None,
     typer.Option(
-        "--rubrics", metavar="FOLDER", help="Your own rubrics instead of the shipped ones."
+        "--rubrics", metavar="FOLDER", help="Use your own rubrics instead of the shipped ones."
     ),
 ]
 StudentOption = Annotated[
@@ -51,12 +74,18 @@ StudentOption = Annotated[
     typer.Option(
         "--student",
         metavar="ID",
-        help="Whose variant: every name has its own numbers.",
+        help="The student whose variant is used; each name gets its own numbers.",
         callback=_check_student,
     ),
 ]
 # The empty metavar keeps the help from saying that a flag takes a value.
 JsonOption = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON, for programs.")]
+YesOption = Annotated[
+    bool, typer.Option("--yes", "-y", metavar="", help="Do not ask for confirmation.")
+]
+
+
+# Output
 
 console = Console(highlight=False)
 
@@ -64,25 +93,85 @@ _PLAIN_LIST = re.compile(r"\[\n[^\[\]{}]*\]")
 
 
 def format_points(points: Decimal) -> str:
-    """Points as people write them: 5 rather than 5.0."""
+    """Write points without trailing zeros: 5, not 5.0."""
     return f"{points.normalize():f}"
 
 
 def describe_points(points: Decimal) -> str:
-    """Points with their unit."""
+    """Write points with their unit."""
     return f"{format_points(points)} point{'' if points == 1 else 's'}"
 
 
+def format_time(moment: datetime | None) -> str:
+    """Write a time for a table, in UTC; empty if there is none."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}" if moment else ""
+
+
+def format_printable(text: str, *, max_length: int | None = None) -> str:
+    """Replace characters that would move the cursor or change the terminal."""
+    return "".join(c if c.isprintable() else "?" for c in text[:max_length])
+
+
+def print_line(text: str = "") -> None:
+    """Print a line without markup or wrapping."""
+    console.print(text, markup=False, soft_wrap=True)
+
+
+def print_table(headings: list[str], rows: list[list[str]]) -> None:
+    """Print a plain table; the text in its cells is never markup."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for index, heading in enumerate(headings):
+        # The first column holds names that people copy, so it is not broken into lines.
+        table.add_column(heading, overflow="fold", no_wrap=index == 0)
+    for row in rows:
+        table.add_row(*(escape(format_printable(cell)) for cell in row))
+    console.print(table)
+
+
+def make_progress() -> Progress:
+    """Make a progress bar for a terminal; it prints nothing elsewhere."""
+    # On standard error, so that it is visible when the result goes to a file.
+    terminal = Console(stderr=True)
+    return Progress(
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, ratio=1)),
+        console=terminal,
+        transient=True,
+        disable=not terminal.is_terminal or terminal.is_dumb_terminal,
+    )
+
+
+def select_fields(record: object, *names: str) -> dict[str, object]:
+    """Return the named attributes of a record, for `print_json`."""
+    return {name: getattr(record, name) for name in names}
+
+
 def print_json(data: object) -> None:
-    """Print data as JSON, two spaces deep, each list of plain values in a line."""
+    """Print JSON with an indent of two; lists of plain values stay on one line.
+
+    Times are written as ISO 8601, to the second.
+    """
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
-    text = json.dumps(data, indent=2, ensure_ascii=not is_unicode, allow_nan=False)
+    text = json.dumps(
+        data, indent=2, ensure_ascii=not is_unicode, allow_nan=False, default=_encode_time
+    )
     typer.echo(_PLAIN_LIST.sub(lambda found: _join_lines(found[0]), text))
 
 
+def _encode_time(value: object) -> str:
+    if not isinstance(value, datetime):
+        raise TypeError(f"{type(value).__name__} is not JSON")
+    return value.isoformat(timespec="seconds")
+
+
 def _join_lines(formatted: str) -> str:
-    # No text in JSON holds a line break, so that only white space between values is lost.
+    # A string in JSON holds no line break, so only white space between values is lost.
     return "[" + " ".join(line.strip() for line in formatted[1:-1].split("\n")).strip() + "]"
+
+
+# Errors
 
 
 class ExitCode(IntEnum):
@@ -97,10 +186,10 @@ class ExitCode(IntEnum):
 
 
 class Command(TyperCommand):
-    """A command that ends in a sentence and an exit code, whatever happens in it."""
+    """A command that reports every error as a sentence and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command and turn what it raises into an exit."""
+        """Run the command and turn an exception into an exit code."""
         try:
             return super().invoke(ctx)
         except KeysetError as error:
@@ -125,7 +214,6 @@ class Command(TyperCommand):
 
 
 def _choose_exit_code(error: KeysetError) -> ExitCode:
-    """The exit code that tells a program what went wrong."""
     match error:
         case AnswerRefused():
             return ExitCode.UNREADABLE_ANSWER
@@ -136,70 +224,50 @@ def _choose_exit_code(error: KeysetError) -> ExitCode:
 
 
 def _to_problem(error: KeysetError) -> dict[str, object]:
-    """An error as data: its code, what happened, and every place where it did."""
+    """Return an error as data, with every place where it occurs."""
     match error:
         case AnswerRefused():
-            return {
-                "code": error.code,
-                "title": _title(error),
-                "detail": str(error.errors[0]),
-                "attempt_used": False,
-                "errors": [_field_problem(error, each) for each in error.errors],
-            }
+            detail = str(error.errors[0])
+            errors = [_to_field_problem(error, each) for each in error.errors]
+            more: dict[str, object] = {"attempt_used": False}
+            title = _describe_refusal(error)
         case RubricErrors():
-            return {
-                "code": error.code,
-                "title": "The rubric cannot be used as it stands.",
-                "detail": str(error.errors[0]),
-                "errors": [
-                    {
-                        "file": each.place.file,
-                        "line": each.place.line,
-                        "column": each.place.column,
-                        "field": each.field or None,
-                        "detail": each.message,
-                    }
-                    for each in error.errors
-                ],
-            }
+            detail = str(error.errors[0])
+            errors = [
+                {
+                    **select_fields(each.place, "file", "line", "column"),
+                    "field": each.field or None,
+                    "detail": each.message,
+                }
+                for each in error.errors
+            ]
+            more, title = {}, "The rubric has errors."
         case _:
-            return {
-                "code": error.code,
-                "title": "The command cannot be carried out.",
-                "detail": str(error),
-                "errors": [_fault_problem(each) for each in _faults(error)],
-            }
+            detail, faults = str(error), error.faults if isinstance(error, MalformedRequest) else ()
+            errors = [
+                select_fields(each, "pointer", "code", "detail") | {"hint": each.hint or None}
+                for each in faults
+            ]
+            more, title = {}, "The command failed."
+    return {"code": error.code, "title": title, "detail": detail, **more, "errors": errors}
 
 
-def _faults(error: KeysetError) -> tuple[ErrorDetail, ...]:
-    return error.faults if isinstance(error, MalformedRequest) else ()
-
-
-def _fault_problem(fault: ErrorDetail) -> dict[str, object]:
-    return {
-        "pointer": fault.pointer,
-        "code": fault.code,
-        "detail": fault.detail,
-        "hint": fault.hint or None,
-    }
-
-
-def _field_problem(error: AnswerRefused, fault: FieldError) -> dict[str, object]:
-    pointer = fault.pointer if fault.field else "#/answer"
+def _to_field_problem(error: AnswerRefused, field: FieldError) -> dict[str, object]:
+    pointer = field.pointer if field.field else "#/answer"
     if _is_earlier(error):
         pointer = pointer.replace("#/answer", "#/uses", 1)
     return {
         "pointer": pointer,
-        "code": fault.code,
-        "detail": fault.message,
-        "expected": fault.expected or None,
-        "got": fault.got or None,
-        "hint": fault.hint or None,
-        "column": fault.column,
+        "code": field.code,
+        "detail": field.message,
+        "expected": field.expected or None,
+        "got": field.got or None,
+        "hint": field.hint or None,
+        "column": field.column,
     }
 
 
-def _title(error: AnswerRefused) -> str:
+def _describe_refusal(error: AnswerRefused) -> str:
     which = "The earlier answer (--uses)" if _is_earlier(error) else "The answer"
     return f"{which} cannot be read; nothing was graded and no attempt is used."
 
@@ -211,43 +279,41 @@ def _is_earlier(error: AnswerRefused) -> bool:
 def _print_explanation(error: KeysetError) -> None:
     match error:
         case AnswerRefused():
-            _print_error(_title(error))
-            for fault in error.errors:
-                _print_error(str(fault), indent=2)
-                _print_caret(error, fault)
+            _print_error(_describe_refusal(error))
+            for field in error.errors:
+                _print_error(str(field), indent=2)
+                _print_caret(error, field)
         case RubricErrors():
-            for mistake in error.errors:
-                _print_error(str(mistake))
+            for each in error.errors:
+                _print_error(str(each))
         case MalformedRequest() if len(error.faults) > 1:
             if str(error) != error.faults[0].detail:
                 _print_error(str(error))
-            for each in error.faults:
-                _print_error(f"{each.detail} {each.hint}".strip(), indent=2)
+            for detail in error.faults:
+                _print_error(f"{detail.detail} {detail.hint}".strip(), indent=2)
+        case MalformedRequest() if error.faults:
+            _print_error(f"{error} {error.hint or error.faults[0].hint}".strip())
         case RequestError():
-            _print_error(f"{error} {_hint(error)}".strip())
+            _print_error(f"{error} {error.hint}".strip())
         case _:
             _print_error(str(error))
 
 
-def _hint(error: RequestError) -> str:
-    return error.hint or next((each.hint for each in _faults(error)), "")
-
-
-def _print_caret(error: AnswerRefused, fault: FieldError) -> None:
-    """Show the text that was sent, with a caret under the place of the fault."""
-    if fault.column is None or not isinstance(error, UnreadableAnswer):
+def _print_caret(error: AnswerRefused, field: FieldError) -> None:
+    """Print the text that was sent, with a caret under the error."""
+    if field.column is None or not isinstance(error, UnreadableAnswer):
         return
-    text = error.sent.text_of(fault.field)
+    text = error.sent.find_text(field.field)
     if text is None:
         return
-    start = max(fault.column - 40, 0)
-    excerpt = "".join(c if c.isprintable() else "?" for c in text[start : start + 66])
-    space = " " * cell_len(excerpt[: fault.column - 1 - start])
+    start = max(field.column - 40, 0)
+    excerpt = format_printable(text[start : start + 66])
+    space = " " * cell_len(excerpt[: field.column - 1 - start])
     _print_error(f"      {excerpt}\n      {space}^", wrapped=False)
 
 
 def _print_error(text: str, *, indent: int = 0, wrapped: bool = True) -> None:
-    """Print to standard error, wrapped at words on a terminal and in one line elsewhere."""
+    """Print to standard error: wrapped at words on a terminal, one line elsewhere."""
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     space = " " * indent
     if wrapped and console.is_terminal:
@@ -261,7 +327,6 @@ def _print_error(text: str, *, indent: int = 0, wrapped: bool = True) -> None:
 
 
 def _is_for_typer(error: Exception) -> bool:
-    """Whether typer itself knows how to end."""
     return isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "exit_code")
 
 
@@ -271,6 +336,6 @@ def _describe_defect(error: Exception) -> str:
     last = (inside or frames)[-1]
     return (
         f"Keyset itself failed: {type(error).__name__}: {error} "
-        f"({Path(last.filename).name}, line {last.lineno}). This is a defect; please report it. "
-        "With --traceback in front of the command, all of it is shown."
+        f"({Path(last.filename).name}, line {last.lineno}). This is a bug; please report it. "
+        "`grader --traceback COMMAND …` shows the full traceback."
     )

@@ -1,4 +1,4 @@
-"""Adding the demo when it is not there, and telling the ways in."""
+"""The demo course of `grader serve --demo`: add it once, print sign-in links and tokens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from grader.accounts.sign_in import make_sign_in_link
 from grader.accounts.tokens import make_personal_token
-from grader.cli.console import console
+from grader.cli.console import console, print_line
+from grader.cli.database import OPERATOR
 from grader.demo.people import ASSISTANT, INSTRUCTOR, NAMES, RUN_ID, STUDENT
 from grader.domain.roles import ALL_SCOPES, STUDENT_SCOPES, Scope
 from grader.settings import Settings
@@ -19,10 +20,9 @@ from grader.store.queries.courses import find_run
 from grader.store.queries.people import PersonLine, find_people
 from grader.web.service import Service
 
-_OPERATOR = "operator"
 _TOKEN_DAYS = 30
 
-#: The variables of the tokens, whose they are, and what they may be used for.
+#: Tokens: the environment variable, the owner and the scopes.
 _TOKENS: tuple[tuple[str, str, frozenset[Scope]], ...] = (
     ("KEYSET_STUDENT", STUDENT, STUDENT_SCOPES),
     ("KEYSET_INSTRUCTOR", INSTRUCTOR, ALL_SCOPES),
@@ -30,17 +30,17 @@ _TOKENS: tuple[tuple[str, str, frozenset[Scope]], ...] = (
 
 
 def prepare_demo(service: Service, settings: Settings, *, students: int = len(NAMES)) -> None:
-    """Add the demo, unless it is there, and print new sign-in links and tokens for it."""
+    """Add the demo course if it does not exist, and print new sign-in links and tokens."""
     with service.database.read() as session:
-        is_there = find_run(session, run_id=RUN_ID) is not None
-    if not is_there:
+        exists = find_run(session, run_id=RUN_ID) is not None
+    if not exists:
         _add_demo(service, students)
     now = service.clock()
     with service.database.write() as session:
         people = find_people(session, logins=[INSTRUCTOR, ASSISTANT, STUDENT])
         links = {
             login: f"{service.base_url}/sign-in/"
-            + make_sign_in_link(session, each, at=now, by=_OPERATOR)
+            + make_sign_in_link(session, each, at=now, by=OPERATOR)
             for login, each in people.items()
         }
         exports = _make_exports(session, people, service.base_url, now)
@@ -48,19 +48,19 @@ def prepare_demo(service: Service, settings: Settings, *, students: int = len(NA
 
 
 def _add_demo(service: Service, students: int) -> None:
-    """Fill in the demo, with a bar on a terminal and a line elsewhere."""
-    # Only the first start needs all of this.
+    """Fill the demo course; show a progress bar on a terminal and a line elsewhere."""
+    # Only the first start needs these modules.
     from grader.demo.fill import fill
 
     columns = (
-        TextColumn("Adding a course with made-up students"),
+        TextColumn("Adding the demo course"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("attempts"),
         TimeElapsedColumn(),
     )
     if not console.is_terminal:
-        _print_line(f"Adding a course with {students} made-up students and their attempts …")
+        print_line(f"Adding the demo course with {students} students and their attempts …")
     with (
         Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar,
         service.database.write() as session,
@@ -81,14 +81,14 @@ def _make_exports(
         if login in people:
             token = make_personal_token(
                 session, people[login], label="demo", scopes=scopes, days=_TOKEN_DAYS, at=now,
-                by=_OPERATOR,
+                by=OPERATOR,
             )  # fmt: skip
             exports[name] = token.secret
     return exports
 
 
 def _write_exports(path: Path, exports: dict[str, str]) -> Path | None:
-    """Write the exports to a file that its owner alone can read; None where that is impossible."""
+    """Write the exports to a file that only its owner can read; None if that fails."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
@@ -104,17 +104,13 @@ def _format_exports(exports: dict[str, str]) -> list[str]:
 
 
 def _print_access(links: dict[str, str], exports: dict[str, str], written: Path | None) -> None:
-    _print_line("\nThe demo: sign in as one of these, once (the next start makes new links):")
+    print_line("\nDemo: sign in with one of these links, each once (every start makes new ones):")
     for login, role in ((INSTRUCTOR, "instructor"), (ASSISTANT, "assistant"), (STUDENT, "student")):
         if login in links:
-            _print_line(f"  {login:5}  {role:10}  {links[login]}")
-    _print_line("\nFor curl, paste this into another terminal:")
+            print_line(f"  {login:5}  {role:10}  {links[login]}")
+    print_line("\nTo call the API, paste this into another terminal:")
     for line in _format_exports(exports):
-        _print_line(f"  {line}")
+        print_line(f"  {line}")
     if written is not None:
-        _print_line(f"or: . {written}")
-    _print_line("")
-
-
-def _print_line(text: str) -> None:
-    console.print(text, markup=False, soft_wrap=True)
+        print_line(f"or: . {written}")
+    print_line()

@@ -1,4 +1,4 @@
-"""The `grader` command: puts the parts together and talks to people and programs."""
+"""The `grader` program: its commands, imported when they are called."""
 
 from __future__ import annotations
 
@@ -12,49 +12,48 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from grader import __version__
-from grader.cli.console import Command
+from grader.cli.console import Command, make_typer
 
-#: The commands in the order of the help, with what each does in a sentence. Each has a module of
-#: its name, with a Typer called `app`, or the command itself by its name and its EXAMPLES.
+#: The commands in the order of the help, each with its summary. A command has a module of its name
+#: with EXAMPLES and either a Typer called `app` or a function of that name.
 COMMANDS = {
-    "show": "Show a question as a student gets it: the prompt, the given arrays, how to answer.",
+    "show": "Show a question as a student sees it: the prompt, the given arrays, how to answer.",
     "grade": "Judge an answer offline and say what is right, what is off, and by how much.",
-    "replay": "Judge an attempt again from its bundle, without the service, and say what agrees.",
+    "replay": "Judge an attempt again from its bundle, without the service, and compare results.",
     "check": "Validate rubrics and run their examples on many variants.",
-    "schema": "Print the JSON Schema of a question's file, so that an editor can complete and "
-    "check it.",
-    "serve": "Serve the API and the pages; brings the database up to date first.",
-    "user": "Accounts of people: add, list, change and end them, and let them in.",
-    "course": "Course runs: add and list them, and say who takes part.",
-    "token": "Tokens for programs: add, list and revoke them.",
-    "publish": "Put an assignment in force in a course run, after its examples came out right.",
-    "export": "Write the grades of an assignment: students by questions, totals, grades by scale.",
-    "verify": "Check that all is stored as it was acknowledged, allowed and graded.",
-    "migrate": "Bring the database up to date, or take it back to an earlier revision.",
-    "settings": "List all GRADER_* variables with what they mean and what is in force.",
+    "schema": "Print the JSON Schema of a question's file, for completion and checks in an editor.",
+    "serve": "Serve the API and the pages, after bringing the database up to date.",
+    "user": "Manage accounts: add, list, change and close them, and create sign-in links.",
+    "course": "Manage course runs and their members.",
+    "token": "Manage API tokens: add, list and revoke them.",
+    "publish": "Publish an assignment in a course run, if the examples of its rubrics pass.",
+    "export": "Export the grades of an assignment: points per question, total and grade.",
+    "verify": "Check the stored records: attempts, judgements, grades and the audit chain.",
+    "migrate": "Upgrade the database to the newest revision, or downgrade it.",
+    "settings": "List all GRADER_* variables with their meaning and current value.",
 }
 
 
 class LazyGroup(TyperGroup):
-    """The program, whose commands are imported when they are called."""
+    """The program; a command is imported when it is called."""
 
-    _is_explaining = False
+    _is_formatting_help = False
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The names of all commands."""
+        """Return the names of all commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A command by its name; None where there is none."""
-        if self._is_explaining:
+        """Return a command; None if there is none of this name."""
+        if self._is_formatting_help:
             return TyperCommand(cmd_name, help=COMMANDS[cmd_name])
         return load_command(cmd_name) if cmd_name in COMMANDS else None
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help of the program, which needs none of its commands."""
-        self._is_explaining = True
+        """Write the help of the program from the summaries, without importing the commands."""
+        self._is_formatting_help = True
         super().format_help(ctx, formatter)
-        self._is_explaining = False
+        self._is_formatting_help = False
 
 
 @cache
@@ -64,33 +63,26 @@ def load_command(name: str) -> Any:
     app = getattr(module, "app", None)
     if app is None:
         app = make_typer()
-        app.command(name, cls=Command, epilog=module.EXAMPLES)(getattr(module, name))
+        app.command(name, cls=Command)(getattr(module, name))
     command = typer.main.get_command(app)
-    command.name = name
+    command.name, command.help, command.epilog = name, COMMANDS[name], module.EXAMPLES
     return command
 
 
-def make_typer(**said: Any) -> typer.Typer:
-    """A command or a group of them, as the program itself is set up."""
-    return typer.Typer(
-        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich", **said
-    )
-
-
 _QUICK_START = """\
-[bold]Begin here[/]
+[bold]Getting started[/]
   grader show                              all assignments
-  grader show single-head-attention/1c     a question, as a student gets it
+  grader show single-head-attention/1c     a question, as a student sees it
   grader grade single-head-attention/1c answer.json
-  grader check my-rubrics                  are your own rubrics sound?
+  grader check my-rubrics                  check your own rubrics
   grader course add attention-2026 --course attention --title Attention
 
 [bold]Exit codes[/]
-  0  fine: an answer was judged, whatever it earned
-  1  not as it should be: a rubric is not sound, a bundle or the store differs, a migration waits
-  2  the command was called wrongly, or a file is missing
+  0  success: an answer was judged, whatever its score
+  1  a check failed: a rubric is not sound, a bundle or the store differs, a migration is pending
+  2  wrong usage, or a file is missing
   3  the answer cannot be read
-  4  a rubric file is broken
+  4  a rubric file has errors
 """
 
 app = typer.Typer(
@@ -105,8 +97,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"keyset {__version__}")
         raise typer.Exit
 
@@ -125,16 +117,16 @@ def _options(
     ] = False,
     traceback: Annotated[
         bool,
-        typer.Option("--traceback", metavar="", help="Show where a defect of Keyset itself arose."),
+        typer.Option("--traceback", metavar="", help="Show the traceback of an internal error."),
     ] = False,
 ) -> None:
     pass
 
 
 def main() -> None:
-    """Run the command; every error is a sentence and an exit code, never a traceback."""
+    """Run the program."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal that knows no Greek gets a question mark instead.
+            # A terminal that cannot show Greek letters gets question marks.
             stream.reconfigure(errors="replace")
     app(prog_name="grader")

@@ -1,4 +1,4 @@
-"""A service put together from its settings; only entry points do this."""
+"""Build the service from its settings and run it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from uvicorn.supervisors import Multiprocess
 
 from grader.accounts.people import make_person
 from grader.accounts.sign_in import make_sign_in_link
-from grader.cli.console import console
-from grader.cli.database import build_base_url, read_clock
+from grader.cli.console import console, print_line
+from grader.cli.database import OPERATOR, build_base_url, read_clock
 from grader.cli.demo_course import prepare_demo
 from grader.errors import OperatorError
 from grader.grading.context import GradingContext
@@ -34,20 +34,13 @@ from grader.web.ops.metrics import open_metrics
 from grader.web.service import Service
 
 
-def _open_up_to_date(settings: Settings) -> Database:
-    """The database of the settings, with its tables brought up to date."""
-    database = open_database(settings.address_of_database)
-    migrate_up(settings.address_of_database)
-    return database
-
-
 def open_grading_context(database: Database) -> GradingContext:
-    """A desk with the key that signs receipts; the first one ever asked for is made."""
+    """Make a grading context with the key that signs receipts; create the key if there is none."""
     with database.read() as session:
         private = find_signing_key(session)
     if private is None:
         with database.write() as session:
-            # Several processes may start at once; all of them must sign with one key.
+            # Several processes may start at once, and all must sign with the same key.
             lock(session, ["signing key"])
             private = find_signing_key(session)
             if private is None:
@@ -58,8 +51,9 @@ def open_grading_context(database: Database) -> GradingContext:
 
 
 def open_service(settings: Settings) -> Service:
-    """A service, ready to be served."""
-    database = _open_up_to_date(settings)
+    """Open the database, bring it up to date, and build the service on it."""
+    database = open_database(settings.address_of_database)
+    migrate_up(settings.address_of_database)
     metrics = open_metrics()
     return Service(
         database=database,
@@ -89,7 +83,7 @@ def _open_logs(settings: Settings) -> Logger:
 
 
 def make_service_app() -> FastAPI:
-    """The app of one of several processes, which read the settings from the environment."""
+    """Make the app of a worker process, which reads its settings from the environment."""
     settings = load_settings()
     service = open_service(settings)
     install_library_logging(service.logs)
@@ -97,7 +91,7 @@ def make_service_app() -> FastAPI:
 
 
 def make_body_limits(settings: Settings) -> BodyLimits:
-    """How large and how slow a body may be."""
+    """Return the limits of a request body: its size and the time it may take."""
     return BodyLimits(most_body_bytes=settings.body_bytes, body_seconds=settings.body_seconds)
 
 
@@ -105,7 +99,7 @@ _SHUTDOWN_SECONDS = 20
 
 
 def run_server(*, host: str | None, port: int | None, workers: int | None, is_demo: bool) -> None:
-    """Serve until somebody ends it."""
+    """Run the service until it is stopped."""
     settings = _apply_options(load_settings(), host=host, port=port, workers=workers)
     listener = _listen(settings)
     settings = _apply_options(settings, port=listener.getsockname()[1])
@@ -115,7 +109,7 @@ def run_server(*, host: str | None, port: int | None, workers: int | None, is_de
     _add_first_operator(service.database, settings)
     if is_demo:
         prepare_demo(service, settings)
-    console.print(f"Listening on [bold]{build_base_url(settings)}[/] (Ctrl+C ends it).")
+    console.print(f"Listening on [bold]{build_base_url(settings)}[/] (Ctrl+C to stop).")
     if settings.workers > 1:
         service.database.close()
         _serve_with_workers(settings, listener)
@@ -131,64 +125,50 @@ def _apply_options(settings: Settings, **chosen: object) -> Settings:
 
 
 def _listen(settings: Settings) -> socket.socket:
-    """Take the port before anything else, so that a mistake is told at once."""
+    """Open the port first, so that an error is reported before anything else is done."""
     if settings.workers > 1 and settings.address_of_database.startswith("sqlite"):
         raise OperatorError(
-            "Several processes need PostgreSQL; SQLite has one writer. "
-            "Set GRADER_DATABASE_URL, or leave --workers out."
+            "Several workers need PostgreSQL, because SQLite allows only one writer. "
+            "Set GRADER_DATABASE_URL, or leave out --workers."
         )
     try:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         return socket.create_server((settings.host, settings.port), family=family, backlog=1024)
     except OSError as error:
         raise OperatorError(
-            f"{settings.host}:{settings.port} cannot be listened on: {error.strerror}. "
-            "--port chooses another one."
+            f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}. "
+            "Choose another port with --port."
         ) from None
 
 
 def _print_data_location(settings: Settings) -> None:
     address = settings.address_of_database
-    if address.startswith("sqlite"):
-        console.print(f"Data: {address.removeprefix('sqlite:///')}", markup=False, soft_wrap=True)
-    else:
-        console.print("Data: PostgreSQL", markup=False)
+    is_file = address.startswith("sqlite")
+    print_line(f"Data: {address.removeprefix('sqlite:///') if is_file else 'PostgreSQL'}")
 
 
 def _add_first_operator(database: Database, settings: Settings) -> None:
-    """Let the first one in: a new service has nobody who could make an account."""
+    """Add an operator to a new service, and print a sign-in link for them."""
     with database.read() as session:
         if has_operator(session):
             return
     with database.write() as session:
         person = make_person(
-            session,
-            login="operator",
-            name="Operator",
-            email=None,
-            is_operator=True,
-            at=read_clock(),
-            by="operator",
-        )
-        code = make_sign_in_link(session, person, at=read_clock(), by="operator")
-    folder = f"GRADER_DATA_FOLDER={settings.data_folder} " if _has_other_folder(settings) else ""
-    console.print(
-        f"Sign in as operator, once (`{folder}grader user link operator` makes another link):",
-        markup=False,
-        soft_wrap=True,
-    )
-    console.print(f"  {build_base_url(settings)}/sign-in/{code}", markup=False, soft_wrap=True)
-
-
-def _has_other_folder(settings: Settings) -> bool:
-    """Whether another command would look for the data in another place."""
+            session, login="operator", name="Operator", email=None, is_operator=True,
+            at=read_clock(), by=OPERATOR,
+        )  # fmt: skip
+        code = make_sign_in_link(session, person, at=read_clock(), by=OPERATOR)
     usual = Settings.model_fields["data_folder"].get_default(call_default_factory=True)
-    return not settings.database_url and settings.data_folder != usual
+    command = "grader user link operator"
+    if not settings.database_url and settings.data_folder != usual:
+        command = f"GRADER_DATA_FOLDER={settings.data_folder} {command}"
+    print_line(f"Sign in as operator with this link, once (`{command}` makes another one):")
+    print_line(f"  {build_base_url(settings)}/sign-in/{code}")
 
 
 def _make_config(app: object, settings: Settings, **more: object) -> uvicorn.Config:
     return uvicorn.Config(
-        app,  # type: ignore[arg-type]  # an app, or where to import one from
+        app,  # type: ignore[arg-type]  # An app, or the import path of a factory.
         http=DeadlineProtocol,
         ws="none",
         log_config=None,
@@ -198,12 +178,12 @@ def _make_config(app: object, settings: Settings, **more: object) -> uvicorn.Con
         forwarded_allow_ips=settings.trusted_proxies,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         backlog=1024,
-        **more,  # type: ignore[arg-type]  # as uvicorn names them
+        **more,  # type: ignore[arg-type]  # Named as uvicorn names them.
     )
 
 
 def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
-    # The processes read their settings from the environment.
+    # The workers read their settings from the environment.
     os.environ |= {
         "GRADER_HOST": settings.host,
         "GRADER_PORT": str(settings.port),

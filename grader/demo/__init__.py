@@ -1,4 +1,4 @@
-"""A made-up course for trying Keyset: its people, their answers and what staff decided.
+"""A made-up course for trying Keyset: its people, their answers and the decisions of staff.
 
-Others use `fill`.
+Others use `fill` and `people`.
 """

@@ -1,4 +1,4 @@
-"""What the demo's students send: the examples of the rubrics, on their own numbers."""
+"""The answers of the demo's students: examples of the rubrics, with each student's numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grader.rubric.forms import ExampleForm, RangeForm
 
 @dataclass(frozen=True, slots=True)
 class AnswerPool:
-    """What is sent to a question: right answers, typical mistakes, and fields for text."""
+    """The possible answers to a question: right ones, typical mistakes, and its text fields."""
 
     right: tuple[ExampleForm, ...]
     wrong: tuple[ExampleForm, ...]
@@ -29,21 +29,21 @@ class AnswerPool:
 
     @property
     def is_written(self) -> bool:
-        """Whether text is all that is asked for."""
+        """Whether the question asks for text only."""
         return not self.right
 
 
 def make_pool(rubric: Rubric) -> AnswerPool:
-    """Sort a question's examples, without those that name an earlier answer or rest on chance."""
+    """Sort a question's examples, except those that use an earlier answer or depend on chance."""
     fields = rubric.question.fields
     texts = tuple(each.name for each in fields if isinstance(each, TextField))
     usable = [each for each in rubric.form.examples if _is_usable(each, texts)]
-    most = max((compute_points(each) for each in usable), default=Decimal(0))
+    max_points = max((compute_points(each) for each in usable), default=Decimal(0))
     return AnswerPool(
-        right=tuple(each for each in usable if compute_points(each) == most),
-        # What is wrong by rounding alone is now and then right by luck.
+        right=tuple(each for each in usable if compute_points(each) == max_points),
+        # An answer that is wrong only by rounding is sometimes right by luck.
         wrong=tuple(
-            each for each in usable if compute_points(each) < most and each.rounded is None
+            each for each in usable if compute_points(each) < max_points and each.rounded is None
         ),
         text_fields=texts,
         is_external=any(isinstance(each, ExternalField) for each in fields),
@@ -51,27 +51,27 @@ def make_pool(rubric: Rubric) -> AnswerPool:
 
 
 def _is_usable(example: ExampleForm, texts: Sequence[str]) -> bool:
-    sends = (set(example.answer) | set(example.numbers)) - set(texts)
+    fields = (set(example.answer) | set(example.numbers)) - set(texts)
     is_certain = example.refused is None and not example.by_chance
-    return bool(sends) and is_certain and example.uses is None
+    return bool(fields) and is_certain and example.uses is None
 
 
 def compute_points(example: ExampleForm) -> Decimal:
-    """What an example earns, or at least earns."""
+    """Return the points, or the fewest points, that an example earns."""
     if isinstance(example.earns, RangeForm):
         return example.earns.at_least
     return example.earns or Decimal(0)
 
 
 def choose_right(pool: AnswerPool, rng: random.Random) -> ExampleForm:
-    """A right answer; authors put the usual ones first."""
-    return rng.choices(pool.right, [1 / (place + 1) for place in range(len(pool.right))])[0]
+    """Choose a right answer; authors list the usual ones first."""
+    return rng.choices(pool.right, [1 / (index + 1) for index in range(len(pool.right))])[0]
 
 
 def choose_wrong(pool: AnswerPool, rng: random.Random, count: int) -> list[ExampleForm]:
-    """So many different wrong answers, if there are so many, each no worse than the one before.
+    """Choose up to `count` different wrong answers, from worst to best.
 
-    Mistakes that rubrics have a name for are the usual ones.
+    Misconceptions that the rubric names are more likely.
     """
     left = list(pool.wrong)
     chosen: list[ExampleForm] = []
@@ -83,7 +83,7 @@ def choose_wrong(pool: AnswerPool, rng: random.Random, count: int) -> list[Examp
 
 
 def build_answer(rubric: Rubric, example: ExampleForm, variant: Variant) -> dict[str, Any]:
-    """An example as a student with this variant sends it."""
+    """Build the answer that a student with this variant submits for an example."""
     return {**example.answer, **_compute_fields(rubric, example, variant)}
 
 

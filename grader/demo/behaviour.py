@@ -1,4 +1,4 @@
-"""How the demo's students work: when they sit down, what they try, and when they stop."""
+"""How the demo's students behave: when they start, what they answer, and when they stop."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from grader.demo.answers import AnswerPool, choose_right, choose_wrong
+from grader.demo.schedule import ScheduledAssignment
 from grader.demo.texts import Quality, write_text
-from grader.rubric.catalog import CompiledAssignment, Rubric
+from grader.rubric.catalog import Rubric
 from grader.rubric.forms import ExampleForm
 
-#: What a question sends that asks for text alone.
+#: The example for a question that asks for text only.
 _TEXT_ONLY = ExampleForm(name="nothing but text", earns=Decimal(0))
 
 _MAX_ANSWERS = 5
@@ -21,21 +22,8 @@ _GIVE_UP_SHARE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduledAssignment:
-    """An assignment with its time; nothing happens after `ends_at`, which has passed."""
-
-    assignment: CompiledAssignment
-    opens_at: datetime
-    due_at: datetime
-    ends_at: datetime
-    starters: float
-    """The share of students who have begun."""
-    has_late: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Student:
-    """Somebody who answers; skill is normal around zero."""
+    """A student; skill has a standard normal distribution, diligence is between 0 and 1."""
 
     login: str
     skill: float
@@ -44,7 +32,7 @@ class Student:
 
 @dataclass(frozen=True, slots=True)
 class PlannedAnswer:
-    """An answer that will be sent."""
+    """An answer that a student will submit."""
 
     login: str
     rubric: Rubric
@@ -55,7 +43,7 @@ class PlannedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PlannedView:
-    """When a student first looks at a question."""
+    """A student's first look at a question."""
 
     login: str
     rubric: Rubric
@@ -63,21 +51,21 @@ class PlannedView:
 
 
 def make_student(login: str, *, seed: str) -> Student:
-    """A student, always the same one for a seed."""
+    """Make a student; the same login and seed give the same student."""
     rng = random.Random(f"{seed} {login}")
     return Student(login, rng.gauss(0, 1), rng.random())
 
 
 def sample_actions(
-    student: Student, term: ScheduledAssignment, pools: Mapping[str, AnswerPool], *, seed: str
+    student: Student, scheduled: ScheduledAssignment, pools: Mapping[str, AnswerPool], *, seed: str
 ) -> Iterator[PlannedAnswer | PlannedView]:
-    """All that a student does for an assignment, in order; nothing where it was not begun."""
-    rng = random.Random(f"{seed} {student.login} {term.assignment.form.id}")
-    if rng.random() > term.starters + 0.15 * student.skill:
+    """Yield what a student does for an assignment, in order; nothing if they never start."""
+    rng = random.Random(f"{seed} {student.login} {scheduled.assignment.form.id}")
+    if rng.random() > scheduled.starters + 0.15 * student.skill:
         return
-    moment, ends_at = _choose_start(student, term, rng)
+    moment, ends_at = _choose_start(student, scheduled, rng)
     patience = rng.gauss(0.93 + 0.05 * student.skill, 0.06)
-    for rubric in term.assignment.rubrics.values():
+    for rubric in scheduled.assignment.rubrics.values():
         pool = pools[rubric.id]
         if pool.is_external:
             continue
@@ -93,15 +81,15 @@ def sample_actions(
 
 
 def _choose_start(
-    student: Student, term: ScheduledAssignment, rng: random.Random
+    student: Student, scheduled: ScheduledAssignment, rng: random.Random
 ) -> tuple[datetime, datetime]:
-    """When a student sits down first, and when the student stops at the latest."""
-    in_time = min(term.due_at, term.ends_at)
-    if term.has_late and rng.random() < 0.3 - 0.3 * student.diligence:
-        return in_time + timedelta(hours=rng.uniform(-6, 16)), term.ends_at
-    # The diligent begin early, the others shortly before the end.
+    """Return when a student starts, and when the student stops at the latest."""
+    in_time = min(scheduled.due_at, scheduled.ends_at)
+    if scheduled.has_late and rng.random() < 0.3 - 0.3 * student.diligence:
+        return in_time + timedelta(hours=rng.uniform(-6, 16)), scheduled.ends_at
+    # Diligent students start early, the others shortly before the due date.
     share = rng.betavariate(1.2 + 4 * (1 - student.diligence), 2)
-    moment = term.opens_at + share * (in_time - term.opens_at)
+    moment = scheduled.opens_at + share * (in_time - scheduled.opens_at)
     awake = moment.replace(hour=min(int(rng.triangular(8, 24, 18)), 23))
     return min(awake, in_time - timedelta(hours=rng.uniform(0.5, 9))), in_time
 
@@ -126,7 +114,7 @@ def _choose_answers(
 
 
 def _count_wrong(student: Student, rubric: Rubric, rng: random.Random) -> int:
-    """How many wrong answers come first; trying helps, and so does having done the part before."""
+    """Return the number of wrong answers; each try helps, and so does an earlier question."""
     chance = min(max(0.5 + 0.2 * student.skill, 0.1), 0.9) + 0.3 * (rubric.earlier is not None)
     wrong = 0
     while wrong < _MAX_ANSWERS - 1 and rng.random() > chance:
@@ -138,7 +126,7 @@ def _count_wrong(student: Student, rubric: Rubric, rng: random.Random) -> int:
 def _write_texts(
     student: Student, rubric: Rubric, pool: AnswerPool, rng: random.Random, *, is_last: bool
 ) -> dict[str, str]:
-    """Texts for the fields that ask for some; many are written only with the last try."""
+    """Write texts for the text fields; most students write them only with their last answer."""
     if not is_last and rng.random() < 0.8:
         return {}
     if not pool.is_written and rng.random() < 0.1:

@@ -1,7 +1,7 @@
-"""Filling in the demo: a course run, its people, and what they did over the last days.
+"""Fill the demo: a course run, its members, and what they did over the last days.
 
-Everything goes the way of any other answer, review or override. It is one transaction, so that a
-demo is there as a whole or not at all.
+Answers, reviews and overrides go through the same functions as real ones. All of it is one
+transaction, so that a demo is either complete or absent.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from grader.demo.answers import build_answer, make_pool
 from grader.demo.behaviour import (
     PlannedAnswer,
     PlannedView,
-    ScheduledAssignment,
     Student,
     make_student,
     sample_actions,
 )
 from grader.demo.people import RUN_ID, make_login, make_roster
-from grader.demo.schedule import ZONE, compute_midnight, make_schedule
+from grader.demo.schedule import ZONE, ScheduledAssignment, compute_midnight, make_schedule
 from grader.demo.staff_decisions import DemoCourse, apply_staff_decisions, to_utc
 from grader.grading.context import GradingContext
 from grader.grading.idempotency import IdempotentResponse
@@ -35,11 +34,11 @@ from grader.store.queries.courses import EnrolmentLine, find_run, list_members
 TITLE = "Attention and Transformers (demo)"
 SEED = "keyset demo"
 
-#: Who did it where nobody of the course did.
+#: The author of changes that no member of the course makes.
 _OPERATOR = "operator"
 _BATCH_SIZE = 160
 
-#: Called with how much is done, and how much there is to do.
+#: Called with the number of answers submitted so far and the total.
 ProgressCallback = Callable[[int, int], None]
 
 
@@ -51,55 +50,59 @@ def fill(
     students: int,
     progress: ProgressCallback,
 ) -> None:
-    """Add the demo with so many students, unless it is there; the caller commits."""
-    # Two processes that start at once must not both add it.
+    """Add the demo with this number of students, unless it exists; the caller commits."""
+    # Two processes that start at the same time must not both add it.
     lock(session, ["demo"])
     if find_run(session, run_id=RUN_ID) is not None:
         return
     catalog = load_catalog(get_shipped_folder())
     today = compute_midnight(now)
-    terms = make_schedule(catalog, today=today)
-    course = _open_course(session, context, terms, students)
-    everybody = [make_student(make_login(number), seed=SEED) for number in range(students)]
-    tries, views = plan(everybody, terms, catalog)
+    schedule = make_schedule(catalog, today=today)
+    course = _open_course(session, context, schedule, students)
+    class_list = [make_student(make_login(number), seed=SEED) for number in range(students)]
+    answers, views = plan(class_list, schedule, catalog)
     _record_views(course, views)
-    _submit_answers(course, tries, progress)
-    apply_staff_decisions(course, everybody, terms, today=today, seed=SEED)
+    _submit_answers(course, answers, progress)
+    apply_staff_decisions(course, class_list, schedule, today=today, seed=SEED)
 
 
 def _open_course(
-    session: Session, context: GradingContext, terms: Sequence[ScheduledAssignment], students: int
+    session: Session,
+    context: GradingContext,
+    schedule: Sequence[ScheduledAssignment],
+    students: int,
 ) -> DemoCourse:
-    at = to_utc(terms[0].opens_at - timedelta(days=2))
+    at = to_utc(schedule[0].opens_at - timedelta(days=2))
     run = make_run(
         session, course_id="attention", run_id=RUN_ID, title=TITLE, time_zone=ZONE.key, at=at,
         by=_OPERATOR,
     )  # fmt: skip
     roster = plan_roster(session, run, make_roster(students), is_complete=False)
     apply_roster(session, run, roster, at=at, by=_OPERATOR)
-    for term in terms:
+    for scheduled in schedule:
         publish(
-            session, context, run=run, assignment=term.assignment, opens_at=to_utc(term.opens_at),
-            due_at=to_utc(term.due_at), note="", at=at + timedelta(hours=1), by=_OPERATOR,
+            session, context, run=run, assignment=scheduled.assignment,
+            opens_at=to_utc(scheduled.opens_at), due_at=to_utc(scheduled.due_at), note="",
+            at=at + timedelta(hours=1), by=_OPERATOR,
         )  # fmt: skip
     members = {each.login: each for each in list_members(session, run_id=run.id)}
     return DemoCourse(session, context, run, members)
 
 
 def plan(
-    students: Sequence[Student], terms: Sequence[ScheduledAssignment], catalog: Catalog
+    students: Sequence[Student], schedule: Sequence[ScheduledAssignment], catalog: Catalog
 ) -> tuple[list[PlannedAnswer], list[PlannedView]]:
-    """All that the students do, by time."""
+    """Return what the students do: answers in the order of their time, and first views."""
     pools = {rubric.id: make_pool(rubric) for rubric in catalog.rubrics()}
-    done = [
+    actions = [
         each
-        for term in terms
+        for scheduled in schedule
         for student in students
-        for each in sample_actions(student, term, pools, seed=SEED)
+        for each in sample_actions(student, scheduled, pools, seed=SEED)
     ]
-    tries = [each for each in done if isinstance(each, PlannedAnswer)]
-    views = [each for each in done if isinstance(each, PlannedView)]
-    return sorted(tries, key=lambda each: each.received_at), views
+    answers = [each for each in actions if isinstance(each, PlannedAnswer)]
+    views = [each for each in actions if isinstance(each, PlannedView)]
+    return sorted(answers, key=lambda each: each.received_at), views
 
 
 def _record_views(course: DemoCourse, views: Sequence[PlannedView]) -> None:
@@ -110,28 +113,28 @@ def _record_views(course: DemoCourse, views: Sequence[PlannedView]) -> None:
 
 
 def _submit_answers(
-    course: DemoCourse, tries: Sequence[PlannedAnswer], progress: ProgressCallback
+    course: DemoCourse, answers: Sequence[PlannedAnswer], progress: ProgressCallback
 ) -> None:
-    """Send the answers by time, in groups as a busy service takes them."""
-    for start in range(0, len(tries), _BATCH_SIZE):
-        group = tries[start : start + _BATCH_SIZE]
-        sendings = _make_requests(course, group)
-        results = submit(course.session, course.context, sendings, at=to_utc(group[-1].received_at))
-        for sending, result in zip(sendings, results, strict=True):
+    """Submit the answers in the order of their time, in batches like those of a busy service."""
+    for start in range(0, len(answers), _BATCH_SIZE):
+        batch = answers[start : start + _BATCH_SIZE]
+        requests = _make_requests(course, batch)
+        results = submit(course.session, course.context, requests, at=to_utc(batch[-1].received_at))
+        for request, result in zip(requests, results, strict=True):
             if not isinstance(result, IdempotentResponse) or result.status != 201:
-                raise AssertionError(f"The demo's {sending.part} was refused: {result}")
-        progress(start + len(group), len(tries))
+                raise AssertionError(f"The demo's {request.part} was refused: {result}")
+        progress(start + len(batch), len(answers))
 
 
-def _make_requests(course: DemoCourse, group: Sequence[PlannedAnswer]) -> list[SubmitRequest]:
-    owners = [course.members[each.login].enrolment for each in group]
-    authors = [_find_author(course, each) for each in group]
-    wanted = [
+def _make_requests(course: DemoCourse, batch: Sequence[PlannedAnswer]) -> list[SubmitRequest]:
+    owners = [course.members[each.login].enrolment for each in batch]
+    authors = [_find_author(course, each) for each in batch]
+    needed = [
         (whose, each.rubric)
-        for pair, each in zip(zip(owners, authors, strict=True), group, strict=True)
+        for pair, each in zip(zip(owners, authors, strict=True), batch, strict=True)
         for whose in pair
     ]
-    variants = course.context.variants(course.session, wanted, at=to_utc(group[0].received_at))
+    variants = course.context.variants(course.session, needed, at=to_utc(batch[0].received_at))
     return [
         SubmitRequest(
             owner,
@@ -141,13 +144,13 @@ def _make_requests(course: DemoCourse, group: Sequence[PlannedAnswer]) -> list[S
             | dict(each.texts),
             to_utc(each.received_at),
         )
-        for owner, author, each in zip(owners, authors, group, strict=True)
+        for owner, author, each in zip(owners, authors, batch, strict=True)
     ]
 
 
-def _find_author(course: DemoCourse, sent: PlannedAnswer) -> EnrolmentLine:
-    """Whose numbers an answer has: some are copied from the one before in the list."""
-    if sent.example.of == "own":
-        return course.members[sent.login].enrolment
+def _find_author(course: DemoCourse, answer: PlannedAnswer) -> EnrolmentLine:
+    """Return whose numbers an answer uses: some students copy from the one before them."""
+    if answer.example.of == "own":
+        return course.members[answer.login].enrolment
     logins = list(course.members)
-    return course.members[logins[logins.index(sent.login) - 1]].enrolment
+    return course.members[logins[logins.index(answer.login) - 1]].enrolment

@@ -1,4 +1,4 @@
-"""When the demo's assignments open and are due, seen from the day on which it is made."""
+"""When the demo's assignments open and are due, relative to the day the demo is made."""
 
 from __future__ import annotations
 
@@ -6,10 +6,22 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from grader.demo.behaviour import ScheduledAssignment
 from grader.rubric.catalog import Catalog, CompiledAssignment
 
 ZONE = ZoneInfo("Europe/Warsaw")
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledAssignment:
+    """An assignment with its dates; students do nothing after `ends_at`, which is in the past."""
+
+    assignment: CompiledAssignment
+    opens_at: datetime
+    due_at: datetime
+    ends_at: datetime
+    starters: float
+    """The share of students who have started."""
+    has_late: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +31,7 @@ class _Days:
     starters: float
 
 
-#: In days from now. The first is past its due date and still taken late for a while.
+#: In days from now. The first one is past its due date, but still accepts late answers.
 _DAYS = {
     "self-attention-and-transformers": _Days(-16, -2, 0.9),
     "single-head-attention": _Days(-12, 7, 0.55),
@@ -28,15 +40,15 @@ _DAYS = {
 
 
 def compute_midnight(now: datetime) -> datetime:
-    """When today began: all that was done was done before, so that the hour changes nothing.
+    """Return the start of today in the demo's time zone.
 
-    Times with this zone are counted by the clock on the wall.
+    All actions of the demo are before it, so the hour at which the demo is made does not matter.
     """
     return datetime.combine(now.astimezone(ZONE).date(), time(0), ZONE)
 
 
 def make_schedule(catalog: Catalog, *, today: datetime) -> list[ScheduledAssignment]:
-    """The three assignments with their time, in the order in which they open."""
+    """Return the three assignments with their dates, in the order in which they open."""
     return [
         _schedule_assignment(catalog.assignments[name], days, today) for name, days in _DAYS.items()
     ]

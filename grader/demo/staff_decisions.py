@@ -1,4 +1,4 @@
-"""What the demo's staff did: more time, scores of the lab, an override, reviews."""
+"""The decisions of the demo's staff: lab scores, an extension, an override and reviews."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from grader.accounts.callers import Caller, Membership, get_membership
-from grader.demo.behaviour import ScheduledAssignment, Student
+from grader.demo.behaviour import Student
 from grader.demo.people import ASSISTANT, INSTRUCTOR
+from grader.demo.schedule import ScheduledAssignment
 from grader.demo.texts import COMMENTS, Quality, find_quality
 from grader.domain.roles import ALL_SCOPES
 from grader.grading.context import GradingContext
@@ -28,70 +29,70 @@ from grader.store.queries.grades import GradeLine, list_grades
 from grader.store.queries.people import get_person
 
 _LAB_QUESTION = "2a"
-#: The assistant reviews this section first, and has not come to the end of it.
+#: The assistant has reviewed this section only, and not all of it.
 _REVIEWED_SECTION = "A"
 _REVIEW_DURATION = timedelta(minutes=2)
 
 
 def to_utc(moment: datetime) -> datetime:
-    """A moment by the clock on the wall, as it is stored."""
+    """Convert a local time to UTC, for the store."""
     return moment.astimezone(UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class DemoCourse:
-    """The course run with everybody in it, by login."""
+    """The course run and its members by login."""
 
     session: Session
     context: GradingContext
     run: RunLine
     members: Mapping[str, MemberLine]
 
-    def place(self, login: str) -> Membership:
-        """Somebody in the course run."""
+    def membership(self, login: str) -> Membership:
+        """Return a member as the caller of a function."""
         person = get_person(self.session, person_id=self.members[login].enrolment.person_id)
         return get_membership(
             self.session, Caller(person.id, ALL_SCOPES, person), run_id=self.run.id
         )
 
     def grades(self, assignment: str, question: str) -> dict[str, GradeLine]:
-        """The grades of a question by login, in the order of logins."""
+        """Return the grades of a question by login, in the order of logins."""
         lines = list_grades(self.session, run_id=self.run.id, assignment=assignment)
-        by_place = {each.enrolment_id: each for each in lines if each.question == question}
+        by_enrolment = {each.enrolment_id: each for each in lines if each.question == question}
         return {
-            login: by_place[member.enrolment.id]
+            login: by_enrolment[member.enrolment.id]
             for login, member in self.members.items()
-            if member.enrolment.id in by_place
+            if member.enrolment.id in by_enrolment
         }
 
 
 def apply_staff_decisions(
     course: DemoCourse,
     students: Sequence[Student],
-    terms: Sequence[ScheduledAssignment],
+    schedule: Sequence[ScheduledAssignment],
     *,
     today: datetime,
     seed: str,
 ) -> None:
-    """Do all that the staff did yesterday, by time."""
+    """Do what the staff did yesterday, in the order of time."""
     rng = random.Random(f"{seed} staff")
-    past_due, with_lab, _ = terms
+    past_due, with_lab, _ = schedule
     noon = to_utc(today - timedelta(hours=12))
-    _enter_lab(course, with_lab, students, rng, at=noon - timedelta(hours=3))
+    _record_lab_scores(course, with_lab, students, rng, at=noon - timedelta(hours=3))
     _grant_extension(course, past_due, at=noon - timedelta(hours=2))
     _override(course, past_due, at=noon - timedelta(hours=1))
-    _review(course, _list_first_section(course, with_lab, past_due, before=noon), rng, since=noon)
+    _review(course, _list_reviewed(course, with_lab, past_due, before=noon), rng, since=noon)
 
 
-def _enter_lab(
+def _record_lab_scores(
     course: DemoCourse,
-    term: ScheduledAssignment,
+    scheduled: ScheduledAssignment,
     students: Sequence[Student],
     rng: random.Random,
     *,
     at: datetime,
 ) -> None:
-    """The lab's scores, in halves of a point; a few have not handed it in."""
+    """Record lab scores in half points; a few students have none."""
     scores = [
         OutsideScore(each.login, Decimal(_sample_lab_score(each, rng)) / 2)
         for each in students
@@ -102,8 +103,8 @@ def _enter_lab(
     record_external_scores(
         course.session,
         course.context,
-        course.place(INSTRUCTOR),
-        assignment=term.assignment.form.id,
+        course.membership(INSTRUCTOR),
+        assignment=scheduled.assignment.form.id,
         question=_LAB_QUESTION,
         scores=scores,
         source="lab server",
@@ -115,103 +116,98 @@ def _sample_lab_score(student: Student, rng: random.Random) -> int:
     return round(min(max(rng.gauss(42 + 12 * student.skill, 6), 0), 60))
 
 
-def _grant_extension(course: DemoCourse, term: ScheduledAssignment, *, at: datetime) -> None:
-    """More time for the first who was late."""
-    assignment = term.assignment
+def _grant_extension(course: DemoCourse, scheduled: ScheduledAssignment, *, at: datetime) -> None:
+    """Extend the due date for the first student who was late."""
+    assignment = scheduled.assignment
     for question in assignment.rubrics:
         for login, grade in course.grades(assignment.form.id, question).items():
             if grade.late_days:
                 record_extension(
                     course.session,
                     course.context,
-                    course.place(INSTRUCTOR),
+                    course.membership(INSTRUCTOR),
                     course.members[login],
                     assignment=assignment.form.id,
-                    due_at=to_utc(term.due_at + timedelta(days=2)),
+                    due_at=to_utc(scheduled.due_at + timedelta(days=2)),
                     extra_attempts=2,
-                    reason="Ill for two days, with a note from the doctor.",
+                    reason="Ill for two days (doctor's note).",
                     at=at,
                 )
                 return
 
 
-def _override(course: DemoCourse, term: ScheduledAssignment, *, at: datetime) -> None:
-    """Some points for the last whose two heads earned none."""
-    assignment, question = term.assignment.form.id, "d-i"
-    unlucky = [
+def _override(course: DemoCourse, scheduled: ScheduledAssignment, *, at: datetime) -> None:
+    """Give points to the last student without points for the question with two heads."""
+    assignment, question = scheduled.assignment.form.id, "d-i"
+    logins = [
         login
         for login, grade in course.grades(assignment, question).items()
         if grade.points == 0 and grade.changed_at < at
     ]
-    if unlucky:
-        login = unlucky[-1]
+    if logins:
+        login = logins[-1]
         override_grade(
             course.session,
             course.context,
-            course.place(INSTRUCTOR),
+            course.membership(INSTRUCTOR),
             course.members[login],
             assignment=assignment,
             question=question,
             points=Decimal(6),
-            reason="The idea was explained rightly in office hours; only the signs were wrong.",
+            reason="Explained the right idea in office hours; only the signs were wrong.",
             version=format_grade_version(course.grades(assignment, question)[login]),
             at=at,
         )
 
 
-def _list_first_section(
+def _list_reviewed(
     course: DemoCourse, whole: ScheduledAssignment, begun: ScheduledAssignment, *, before: datetime
-) -> list[tuple[str, ReviewTask]]:
-    """What is reviewed, with logins: a whole assignment, and the first question of another."""
-    membership = course.place(ASSISTANT)
-    logins = {each.enrolment.id: login for login, each in course.members.items()}
-    waiting = [
-        *_list_waiting(course, membership, whole, None),
-        *_list_waiting(course, membership, begun, begun.assignment.form.questions[0]),
-    ]
-    found = [
-        (logins[each.attempt.enrolment_id], each)
-        for each in waiting
-        if each.text and each.attempt.received_at < before
-    ]
-    section = {login: each.enrolment.section for login, each in course.members.items()}
-    # The queue's own order is another one for every run.
-    return sorted(
-        (pair for pair in found if section[pair[0]] == _REVIEWED_SECTION),
-        key=lambda pair: (pair[1].attempt.question, pair[0]),
-    )
-
-
-def _list_waiting(
-    course: DemoCourse, membership: Membership, term: ScheduledAssignment, question: str | None
 ) -> list[ReviewTask]:
-    return list_review_tasks(
-        course.session,
-        course.context,
-        membership,
-        assignment=term.assignment.form.id,
-        question=question,
+    """Return what the assistant reviews: one whole assignment and the first question of another."""
+    membership = course.membership(ASSISTANT)
+    tasks = [
+        task
+        for scheduled, question in ((whole, None), (begun, begun.assignment.form.questions[0]))
+        for task in list_review_tasks(
+            course.session,
+            course.context,
+            membership,
+            assignment=scheduled.assignment.form.id,
+            question=question,
+        )
+    ]
+    section = {
+        each.enrolment.id: login
+        for login, each in course.members.items()
+        if each.enrolment.section == _REVIEWED_SECTION
+    }
+    # The order of the queue differs from run to run.
+    return sorted(
+        (
+            task
+            for task in tasks
+            if task.text
+            and task.attempt.received_at < before
+            and task.attempt.enrolment_id in section
+        ),
+        key=lambda task: (task.attempt.question, section[task.attempt.enrolment_id]),
     )
 
 
 def _review(
-    course: DemoCourse,
-    waiting: Sequence[tuple[str, ReviewTask]],
-    rng: random.Random,
-    *,
-    since: datetime,
+    course: DemoCourse, tasks: Sequence[ReviewTask], rng: random.Random, *, since: datetime
 ) -> None:
-    """The assistant's work of an afternoon and an evening, one text after the other."""
-    membership = course.place(ASSISTANT)
-    for number, (_, each) in enumerate(waiting):
-        quality = find_quality(each.text or "")
-        items, points = _choose_points(each, quality)
+    """Review texts one after the other, in an afternoon and an evening."""
+    membership = course.membership(ASSISTANT)
+    for number, task in enumerate(tasks):
+        quality = find_quality(task.text or "")
+        items, points = _choose_points(task, quality)
         review_criterion(
             course.session,
             course.context,
             membership,
-            attempt_id=each.attempt.id,
-            criterion=each.criterion,
+            attempt_id=task.attempt.id,
+            criterion=task.criterion,
             items=items,
             points=points,
             comment=rng.choice(COMMENTS[quality]),
@@ -220,16 +216,14 @@ def _review(
         )
 
 
-def _choose_points(
-    waiting: ReviewTask, quality: Quality
-) -> tuple[list[int] | None, Decimal | None]:
-    """The items that hold, or points where one item holds in half."""
+def _choose_points(task: ReviewTask, quality: Quality) -> tuple[list[int] | None, Decimal | None]:
+    """Return the items that are met, or points where a single item is half met."""
     match quality:
         case Quality.POOR:
             return [], None
         case Quality.GOOD:
-            return list(range(len(waiting.items))), None
-        case Quality.HALF if len(waiting.items) > 1:
+            return list(range(len(task.items))), None
+        case Quality.HALF if len(task.items) > 1:
             return [0], None
         case Quality.HALF:
-            return None, waiting.possible / 2
+            return None, task.possible / 2

@@ -130,7 +130,7 @@ def test_numbers_that_would_overflow_are_judged() -> None:
         pytest.param(["show", "--rubrics", "/nowhere"], "no folder /nowhere", id="no rubrics"),
         pytest.param(["check", "/nowhere"], "no file or folder", id="nothing to check"),
         pytest.param(["check", "--variants", "0"], "Invalid value", id="no variants"),
-        pytest.param(["check", sys.executable], "is no rubric", id="no rubric"),
+        pytest.param(["check", sys.executable], "is not a rubric", id="no rubric"),
         pytest.param(["nope"], "No such command", id="no command"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`grader check`: whether rubrics are sound and their examples come out as they say."""
+"""`grader check`: validate rubrics and run their examples."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Column, Table
+from rich.table import Table
 
-from grader.cli.check_runs import CheckStep, QuestionCheck, count_steps, load_folder, run_checks
-from grader.cli.console import JsonOption, console, print_json
+from grader.cli.check_runs import QuestionCheck, count_steps, load_folder, run_checks
+from grader.cli.console import (
+    ExitCode,
+    JsonOption,
+    console,
+    make_progress,
+    print_json,
+    print_line,
+    select_fields,
+)
 from grader.errors import OperatorError
 from grader.rubric.catalog import Rubric, get_shipped_folder
 from grader.rubric.examples import Failure
@@ -21,11 +27,11 @@ EXAMPLES = """\
   grader check                                  all shipped rubrics
   grader check my-rubrics                       a folder of assignments
   grader check my-rubrics/homework-1/1a.yaml    one question
-  grader check my-rubrics --variants 5          quickly
-  grader check my-rubrics --mutate              are the examples strict enough?
+  grader check my-rubrics --variants 5          faster, on fewer variants
+  grader check my-rubrics --mutate              check that the examples are strict enough
 
-Exit code 0: all is sound. 1: an example fails, or a change goes unnoticed.
-4: a file is broken.
+Exit code 0: all questions are sound. 1: an example fails, or no example notices a change.
+4: a file has errors.
 """
 
 
@@ -33,14 +39,14 @@ PathArgument = Annotated[
     Path | None,
     typer.Argument(
         metavar="PATH",
-        help="A folder of assignments, one assignment or one question's file; "
-        "without it, the shipped rubrics.",
+        help="A folder of assignments, an assignment or a question's file; "
+        "by default the shipped rubrics.",
     ),
 ]
 VariantsOption = Annotated[
     int,
     typer.Option(
-        min=1, max=10_000, metavar="N", help="On how many variants each example is tried."
+        min=1, max=10_000, metavar="N", help="The number of variants to run each example on."
     ),
 ]
 MutateOption = Annotated[
@@ -48,7 +54,7 @@ MutateOption = Annotated[
     typer.Option(
         "--mutate",
         metavar="",
-        help="Also change each tolerance and criterion: does an example notice?",
+        help="Also change each tolerance and criterion, and check that an example fails.",
     ),
 ]
 WorkersOption = Annotated[
@@ -57,7 +63,7 @@ WorkersOption = Annotated[
         min=1,
         max=64,
         metavar="N",
-        help="How many processes work at once; without it, one for each core.",
+        help="The number of processes; by default one per core.",
     ),
 ]
 
@@ -70,28 +76,33 @@ def check(
     as_json: JsonOption = False,
 ) -> None:
     """Validate rubrics and run their examples on many variants."""
-    folder, wanted = _resolve(path)
+    folder, question = _resolve(path)
     rubrics = {rubric.id: rubric for rubric in load_folder(folder).rubrics()}
-    with _make_progress() as progress:
-        total = count_steps(folder, wanted=wanted, mutate=mutate)
-        task = progress.add_task("reading", total=total)
+    with make_progress() as progress:
+        total = count_steps(folder, question=question, mutate=mutate)
+        task = progress.add_task("loading", total=total)
 
-        def tell(step: CheckStep) -> None:
-            progress.update(task, advance=1, description=f"{step.question}: {step.what}")
+        def show_step(question: str, step: str) -> None:
+            progress.update(task, advance=1, description=f"{question}: {step}")
 
         results = run_checks(
-            folder, wanted=wanted, variants=variants, mutate=mutate, workers=workers, tell=tell
+            folder,
+            question=question,
+            variants=variants,
+            mutate=mutate,
+            workers=workers,
+            report=show_step,
         )
     if as_json:
         print_json([_as_data(result) for result in results])
     else:
         _print_results(results, rubrics, mutate=mutate)
     if not all(result.is_sound for result in results):
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.NOT_SOUND)
 
 
 def _resolve(path: Path | None) -> tuple[Path, str | None]:
-    """The folder to load and the one question wanted of it, if only one is."""
+    """Return the folder to load and, if the path is a question's file, the question's id."""
     if path is None:
         return get_shipped_folder(), None
     full = path.resolve()
@@ -103,26 +114,12 @@ def _resolve(path: Path | None) -> tuple[Path, str | None]:
     if full.name == "assignment.yaml":
         return folder, None
     if full.suffix != ".yaml":
-        raise OperatorError(f"{path} is no rubric: its name does not end in .yaml.")
+        raise OperatorError(f"{path} is not a rubric: its name does not end in .yaml.")
     if not (folder / "assignment.yaml").is_file():
         raise OperatorError(
-            f"There is no assignment.yaml beside {path}; a question is checked as part of one."
+            f"{path} has no assignment.yaml in its folder; a question belongs to an assignment."
         )
     return folder, f"{folder.name}/{full.stem}"
-
-
-def _make_progress() -> Progress:
-    # On standard error, so that it is seen also where the result goes into a file.
-    terminal = Console(stderr=True)
-    return Progress(
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, ratio=1)),
-        console=terminal,
-        transient=True,
-        disable=not terminal.is_terminal or terminal.is_dumb_terminal,
-    )
 
 
 def _print_results(
@@ -153,38 +150,30 @@ def _print_failures(result: QuestionCheck, rubric: Rubric, *, mutate: bool) -> N
         where = f"on {len(failures)} of {result.variants} variants"
         if len(failures) == result.variants:
             where = "on every variant"
-        _print_line(
+        print_line(
             f"{_format_location(rubric, example)}: {example}: {failures[0].message} ({where})"
         )
     if by_example and mutate:
-        _print_line(f"{result.question}: not changed, because its examples fail as it is")
+        print_line(f"{result.question}: --mutate skipped it, because its examples fail")
     if not result.examples:
-        _print_line(f"{result.question}: it has no examples, so that nothing is known of it")
+        print_line(f"{result.question}: it has no examples, so it cannot be checked")
     for change in result.unnoticed:
-        _print_line(f"{result.question}: no example notices this change: {change}")
+        print_line(f"{result.question}: no example notices this change: {change}")
 
 
 def _format_location(rubric: Rubric, example: str) -> str:
-    """Where the example stands in its file, as compilers say it."""
+    """Return the place of the example as FILE:LINE:COLUMN."""
     names = [each.name for each in rubric.form.examples]
     place = rubric.document.places.get(("examples", names.index(example)))
     return f"{place}" if place else rubric.id
-
-
-def _print_line(text: str) -> None:
-    console.print(text, markup=False, soft_wrap=True)
 
 
 def _as_data(result: QuestionCheck) -> dict[str, object]:
     return {
         "question": result.question,
         "sound": result.is_sound,
-        "examples": result.examples,
-        "variants": result.variants,
-        "mutants": result.mutants,
-        "unnoticed": list(result.unnoticed),
+        **select_fields(result, "examples", "variants", "mutants", "unnoticed"),
         "failures": [
-            {"example": each.example, "variant": each.variant, "message": each.message}
-            for each in result.failures
+            select_fields(each, "example", "variant", "message") for each in result.failures
         ],
     }

@@ -1,8 +1,8 @@
-"""`grader course`: course runs, and who takes part in them."""
+"""`grader course`: course runs and their members."""
 
 from __future__ import annotations
 
-import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -22,22 +22,28 @@ from grader.accounts.rosters import (
     plan_roster,
     read_roster,
 )
-from grader.cli.console import Command, JsonOption, print_json
+from grader.cli.console import (
+    Command,
+    JsonOption,
+    YesOption,
+    check_line,
+    format_time,
+    make_typer,
+    print_json,
+    print_line,
+    print_table,
+    select_fields,
+)
 from grader.cli.database import (
     OPERATOR,
     LoginArgument,
     RunArgument,
-    YesOption,
-    check_line,
-    format_time,
     get_run,
     open_to_read,
     open_to_write,
-    print_line,
-    print_table,
     read_clock,
 )
-from grader.cli.main import make_typer
+from grader.cli.files import load_bytes
 from grader.domain.roles import Role
 from grader.errors import OperatorError
 from grader.store.queries.courses import MemberLine, RunLine, find_member, list_members, list_runs
@@ -52,38 +58,43 @@ EXAMPLES = """\
   grader course roster attention-2026 students.csv --complete
   grader course enrol attention-2026 grace --role instructor
 
-A roster is CSV with the columns login and name; email, role and section if you like.
+A roster is CSV with the columns login and name, and optionally email, role and section.
 """
 
-app = make_typer(
-    help="Course runs: add and list them, and say who takes part.",
-    no_args_is_help=True,
-    epilog=EXAMPLES,
-)
+app = make_typer(no_args_is_help=True)
+
+#: By course run and role.
+_MemberCounts = dict[tuple[str, Role], int]
 
 RoleOption = Annotated[
-    Role, typer.Option(metavar="ROLE", help=f"The role in this course run: {', '.join(Role)}.")
+    Role, typer.Option(metavar="ROLE", help=f"The role in the course run: {', '.join(Role)}.")
 ]
 SectionOption = Annotated[
-    str | None, typer.Option(metavar="SECTION", help="The section or group, if there are any.")
+    str | None, typer.Option(metavar="SECTION", help="The section or group, if the course has any.")
 ]
 
 
 @app.command("add", cls=Command)
 def add(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Its name, such as attention-2026.")],
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="The id of the course run, such as attention-2026.")
+    ],
     course: Annotated[
-        str, typer.Option(metavar="COURSE", help="What is taught year after year: attention.")
+        str,
+        typer.Option(
+            metavar="COURSE",
+            help="The id of the course, which is the same every year, such as attention.",
+        ),
     ],
     title: Annotated[
-        str, typer.Option(metavar="TITLE", help="What people see.", callback=check_line)
+        str, typer.Option(metavar="TITLE", help="The title that people see.", callback=check_line)
     ],
     time_zone: Annotated[
-        str, typer.Option(metavar="ZONE", help="Where dates are, such as Europe/Warsaw.")
+        str, typer.Option(metavar="ZONE", help="The time zone of dates, such as Europe/Warsaw.")
     ] = "UTC",
     as_json: JsonOption = False,
 ) -> None:
-    """Add a course run, with a secret of its own that all its numbers are drawn from."""
+    """Add a course run, with its own secret seed for all random numbers."""
     with open_to_write() as database, database.write() as session:
         line = make_run(
             session,
@@ -97,33 +108,33 @@ def add(
     if as_json:
         print_json(_run_as_data(line, {}))
     else:
-        print_line(f"{line.id} is added. Next: grader publish {line.id} FOLDER")
+        print_line(f"Added {line.id}. Next: grader publish {line.id} FOLDER")
 
 
 @app.command("list", cls=Command)
 def list_all(as_json: JsonOption = False) -> None:
-    """List all course runs, the newest first."""
+    """List all course runs, newest first."""
     with open_to_read() as database, database.read() as session:
         runs, counts = list_runs(session), count_members(session)
     if as_json:
-        print_json([_run_as_data(each, _counts_of(each, counts)) for each in runs])
+        print_json([_run_as_data(each, counts) for each in runs])
     elif runs:
         rows = [
             [each.id, each.title, each.time_zone, *_format_counts(each, counts)] for each in runs
         ]
         print_table(["run", "title", "time zone", "students", "staff"], rows)
     else:
-        print_line("There is no course run yet; `grader course add` adds one.")
+        print_line("There are no course runs yet. Add one with `grader course add`.")
 
 
 @app.command("show", cls=Command)
 def show(run: RunArgument, as_json: JsonOption = False) -> None:
-    """Show a course run: its assignments, and everybody who takes part."""
+    """Show the assignments and members of a course run."""
     with open_to_read() as database, database.read() as session:
         line = get_run(session, run)
         members = list_members(session, run_id=run)
         in_force = list_in_force(session, run_id=run)
-        counts = _counts_of(line, count_members(session))
+        counts = count_members(session)
     if as_json:
         publications = [_publication_as_data(each) for each in in_force]
         people = [_member_as_data(each) for each in members]
@@ -131,11 +142,11 @@ def show(run: RunArgument, as_json: JsonOption = False) -> None:
         return
     print_line(f"{line.title} ({line.id}, {line.time_zone})")
     if in_force:
-        print_line("")
+        print_line()
         rows = [[each.assignment, f"{each.number}", format_time(each.due_at)] for each in in_force]
         print_table(["assignment", "publication", "due (UTC)"], rows)
     if members:
-        print_line("")
+        print_line()
         shown = [_member_as_data(each) for each in members]
         print_table(list(shown[0]), [list(each.values()) for each in shown])
 
@@ -148,25 +159,29 @@ def import_roster(
     ],
     complete: Annotated[
         bool,
-        typer.Option("--complete", metavar="", help="Students who are not on it leave the course."),
+        typer.Option("--complete", metavar="", help="Remove students who are not on the roster."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", metavar="", help="Only show what would change.")
+        bool, typer.Option("--dry-run", metavar="", help="Show the changes without making them.")
     ] = False,
     yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring who takes part in line with a roster, after showing what would change."""
+    """Update the members of a course run from a roster, after showing the changes."""
     if str(file) == "-" and not (yes or dry_run):
-        raise OperatorError("With a roster on standard input nothing can be asked: say --yes.")
-    read = read_roster(decode_roster(_load(file)))
+        raise OperatorError("A roster on standard input needs --yes or --dry-run.")
+    roster = read_roster(decode_roster(load_bytes(file, max_bytes=MAX_BYTES)))
     with open_to_write() as database:
         with database.read() as session:
             line = get_run(session, run)
-            plan = plan_roster(session, line, read, is_complete=complete)
+            plan = plan_roster(session, line, roster, is_complete=complete)
         if not as_json:
             _print_plan(plan)
-        is_applied = not dry_run and not plan.is_idle and (yes or _confirm())
+        is_applied = (
+            not dry_run
+            and not plan.is_idle
+            and (yes or typer.confirm("Make these changes?", err=True))
+        )
         if is_applied:
             with database.write() as session:
                 apply_roster(session, line, plan, at=read_clock(), by=OPERATOR)
@@ -185,49 +200,30 @@ def enrol_one(
     role: RoleOption = Role.STUDENT,
     section: SectionOption = None,
 ) -> None:
-    """Enrol one person, or change the person's role or section."""
+    """Enrol a person, or change their role or section."""
     with open_to_write() as database, database.write() as session:
         line, person = get_run(session, run), get_by_login(session, login=login)
         change = enrol(
             session, line, person, role=role, section=section, at=read_clock(), by=OPERATOR
         )
-    print_line(f"{person.login} is {change.role.value} of {line.id}.")
+    print_line(f"{person.login} is now {change.role.value} in {line.id}.")
 
 
 @app.command("leave", cls=Command)
 def remove_one(run: RunArgument, login: LoginArgument) -> None:
-    """Note that one person takes part no longer; what the person did stays."""
+    """Remove a person from a course run; their attempts and grades are kept."""
     with open_to_write() as database, database.write() as session:
         line = get_run(session, run)
         person = get_by_login(session, login=login)
         member = find_member(session, run_id=run, login=person.login)
         if member is None:
-            raise OperatorError(f"{person.login} does not take part in {run}.")
+            raise OperatorError(f"{person.login} is not a member of {run}.")
         end_enrolment(session, line, member, at=read_clock(), by=OPERATOR)
     print_line(f"{member.login} has left {line.id}.")
 
 
-def _confirm() -> bool:
-    return typer.confirm("Change this?", err=True)
-
-
-def _load(path: Path) -> bytes:
-    try:
-        if str(path) == "-":
-            return sys.stdin.buffer.read(MAX_BYTES + 1)
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise OperatorError(f"{path} cannot be read: {error.strerror}.") from None
-
-
 def _publication_as_data(line: PublicationLine) -> dict[str, object]:
-    return {
-        "assignment": line.assignment,
-        "number": line.number,
-        "opens_at": line.opens_at.isoformat() if line.opens_at else None,
-        "due_at": line.due_at.isoformat() if line.due_at else None,
-    }
+    return select_fields(line, "assignment", "number", "opens_at", "due_at")
 
 
 def _member_as_data(member: MemberLine) -> dict[str, str]:
@@ -239,51 +235,47 @@ def _member_as_data(member: MemberLine) -> dict[str, str]:
     }
 
 
-def _counts_of(run: RunLine, counts: dict[tuple[str, Role], int]) -> dict[Role, int]:
-    return {role: counts.get((run.id, role), 0) for role in Role}
+def _format_counts(run: RunLine, counts: _MemberCounts) -> list[str]:
+    students = counts.get((run.id, Role.STUDENT), 0)
+    everyone = sum(counts.get((run.id, role), 0) for role in Role)
+    return [str(students), str(everyone - students)]
 
 
-def _format_counts(run: RunLine, counts: dict[tuple[str, Role], int]) -> list[str]:
-    of_run = _counts_of(run, counts)
-    students = of_run.pop(Role.STUDENT)
-    return [str(students), str(sum(of_run.values()))]
-
-
-def _run_as_data(run: RunLine, counts: dict[Role, int]) -> dict[str, object]:
+def _run_as_data(run: RunLine, counts: _MemberCounts) -> dict[str, object]:
     return {
         "id": run.id,
         "course": run.course_id,
         "title": run.title,
         "time_zone": run.time_zone,
-        "counts": {role.value: counts.get(role, 0) for role in Role},
+        "counts": {role.value: counts.get((run.id, role), 0) for role in Role},
     }
 
 
-# A table that is longer than this tells nobody anything.
+#: Longer tables are cut.
 _MAX_SHOWN = 40
 
 _CHANGE_NAMES = {
     RosterChangeKind.NEW: "new",
     RosterChangeKind.ENROLLED: "enrolled",
-    RosterChangeKind.RETURNING: "comes back",
+    RosterChangeKind.RETURNING: "returns",
     RosterChangeKind.CHANGED: "changed",
     RosterChangeKind.LEAVING: "leaves",
 }
 
 
 def _print_plan(plan: RosterPlan) -> None:
-    """Print everybody to whom something happens, then how many stay as they are."""
+    """Print each change, then the number of members in each state."""
     changes = plan.of(*_CHANGE_NAMES)
     for heading in plan.roster.unused:
-        print_line(f"The column {heading!r} is not used.")
+        print_line(f"The column {heading!r} is ignored.")
     if changes:
         rows = [_make_change_row(each) for each in changes[:_MAX_SHOWN]]
         print_table(["login", "name", "role", "section", "", ""], rows)
     if len(changes) > _MAX_SHOWN:
         print_line(f"… and {len(changes) - _MAX_SHOWN} more; --json lists all.")
     counts = plan.counts
-    told = [f"{counts[kind]} {word}" for kind, word in _CHANGE_NAMES.items() if counts[kind]]
-    print_line(", ".join([*told, f"{counts[RosterChangeKind.UNCHANGED]} unchanged"]) + ".")
+    totals = [f"{counts[kind]} {word}" for kind, word in _CHANGE_NAMES.items() if counts[kind]]
+    print_line(", ".join([*totals, f"{counts[RosterChangeKind.UNCHANGED]} unchanged"]) + ".")
 
 
 def _make_change_row(change: RosterChange) -> list[str]:
@@ -291,7 +283,7 @@ def _make_change_row(change: RosterChange) -> list[str]:
         f"{each.field} was {each.before}" if each.before else f"{each.field} is new"
         for each in change.differences
     ]
-    notes += [f"keeps the {field} of the account" for field in change.kept]
+    notes += [f"the account keeps its {field}" for field in change.kept]
     return [
         change.login, change.name, change.role.value, change.section, _CHANGE_NAMES[change.kind],
         ", ".join(notes),
@@ -299,27 +291,17 @@ def _make_change_row(change: RosterChange) -> list[str]:
 
 
 def _plan_as_data(plan: RosterPlan) -> dict[str, object]:
-    """A plan for programs."""
     return {
         "complete": plan.is_complete,
-        "unused_columns": list(plan.roster.unused),
-        "counts": {kind.value: count for kind, count in plan.counts.items()},
+        "unused_columns": plan.roster.unused,
+        "counts": plan.counts,
         "changes": [_change_as_data(each) for each in plan.changes],
     }
 
 
 def _change_as_data(change: RosterChange) -> dict[str, object]:
     return {
-        "kind": change.kind.value,
-        "line": change.line,
-        "login": change.login,
-        "name": change.name,
-        "email": change.email,
-        "role": change.role.value,
-        "section": change.section,
-        "differences": [
-            {"field": each.field, "before": each.before, "after": each.after}
-            for each in change.differences
-        ],
-        "kept": list(change.kept),
+        **select_fields(change, "kind", "line", "login", "name", "email", "role", "section"),
+        "differences": [asdict(each) for each in change.differences],
+        "kept": change.kept,
     }

@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from grader.cli.database import RunArgument, get_run, open_to_read
-from grader.cli.grading_context import make_grading_context
+from grader.cli.database import RunArgument, get_run, make_grading_context, open_to_read
 from grader.errors import OperatorError
 from grader.grading.grades.export import to_csv_lines, to_data, to_json_lines
 from grader.grading.grades.gradebook import Gradebook, load_gradebook
@@ -22,12 +21,12 @@ EXAMPLES = """\
   grader export attention-2026 single-head-attention > grades.csv
   grader export attention-2026 single-head-attention --format json --output grades.json
 
-One line for each student who takes part: points by question, total, grade by scale.
+One line per student: points per question, total and grade.
 """
 
 
 class Format(StrEnum):
-    """How grades are written."""
+    """The format of an export."""
 
     CSV = "csv"
     JSON = "json"
@@ -37,27 +36,28 @@ class Format(StrEnum):
 def export(
     run: RunArgument,
     assignment: Annotated[
-        str, typer.Argument(metavar="ASSIGNMENT", help="An assignment that is in force.")
+        str, typer.Argument(metavar="ASSIGNMENT", help="A published assignment.")
     ],
     form: Annotated[
         Format,
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="csv, json (one list) or jsonl (an object in a line).",
+            help="csv, json (one list) or jsonl (one object per line).",
         ),
     ] = Format.CSV,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to; without it, standard output.")
+        Path | None,
+        typer.Option(metavar="FILE", help="The file to write; by default standard output."),
     ] = None,
 ) -> None:
-    """Write the grades of an assignment: students by questions, totals, grades by scale."""
+    """Export the grades of an assignment."""
     with open_to_read() as database, database.read() as session:
         get_run(session, run)
         known = [each.assignment for each in list_in_force(session, run_id=run)]
         if assignment not in known:
-            there = f"There are {', '.join(known)}." if known else "There is none yet."
-            raise OperatorError(f"{run} has no assignment {assignment!r}. {there}")
+            hint = f"There are {', '.join(known)}." if known else "None is published yet."
+            raise OperatorError(f"{run} has no assignment {assignment!r}. {hint}")
         gradebook = load_gradebook(
             session, make_grading_context(), run_id=run, assignment=assignment
         )
@@ -81,7 +81,7 @@ def _write(gradebook: Gradebook, form: Format) -> Iterator[str]:
 
 def _save(path: Path, lines: Iterator[str]) -> None:
     try:
-        # Lines have their own ends.
+        # The lines already end in line breaks.
         with path.open("w", encoding="utf-8", newline="") as file:
             file.writelines(lines)
     except OSError as error:

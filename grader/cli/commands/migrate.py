@@ -1,4 +1,4 @@
-"""`grader migrate`: the tables of the database, brought up to date."""
+"""`grader migrate`: upgrade or downgrade the database."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from grader.cli.console import JsonOption, print_json
-from grader.cli.database import YesOption, print_line, remove_password
+from grader.cli.console import ExitCode, JsonOption, YesOption, print_json, print_line
+from grader.cli.database import remove_password
 from grader.errors import OperatorError
 from grader.settings import load_settings
 from grader.store.migrations import (
@@ -21,26 +21,27 @@ from grader.store.migrations import (
 
 EXAMPLES = """\
 [bold]Examples[/]
-  grader migrate                to the newest revision
-  grader migrate --check        is anything to do? (exit code 1: yes)
-  grader migrate --to 0001      back to an earlier one
+  grader migrate                upgrade to the newest revision
+  grader migrate --check        list pending migrations (exit code 1 if there are any)
+  grader migrate --to 0001      downgrade to an earlier revision
 
-`grader serve` does this by itself when it starts.
+`grader serve` upgrades the database when it starts.
 """
 
 
 def migrate(
     check: Annotated[
-        bool, typer.Option("--check", metavar="", help="Only say what is to do.")
+        bool,
+        typer.Option("--check", metavar="", help="List pending migrations without running them."),
     ] = False,
     to: Annotated[
         str | None,
-        typer.Option(metavar="REVISION", help="Back to this one; base takes every table away."),
+        typer.Option(metavar="REVISION", help="Downgrade to this revision; base drops all tables."),
     ] = None,
     yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring the database up to date, or take it back to an earlier revision."""
+    """Upgrade the database to the newest revision, or downgrade it."""
     address = load_settings().address_of_database
     if check:
         _check(address, as_json=as_json)
@@ -59,26 +60,30 @@ def migrate(
             f"{find_current_revision(address) or BASE}."
         )
     else:
-        print_line("Nothing was to do.")
+        print_line("Nothing to do.")
 
 
 def _check(address: str, *, as_json: bool) -> None:
-    waiting = list_pending_revisions(address)
+    pending = list_pending_revisions(address)
     if as_json:
-        data = {"revision": find_current_revision(address), "pending": waiting}
+        data = {"revision": find_current_revision(address), "pending": pending}
         print_json({"database": remove_password(address), **data})
-    elif waiting:
-        print_line(f"To do: {', '.join(waiting)}. `grader migrate` does it.")
+    elif pending:
+        print_line(f"Pending: {', '.join(pending)}. Run `grader migrate`.")
     else:
         print_line(f"The database {remove_password(address)} is up to date.")
-    if waiting:
-        raise typer.Exit(1)
+    if pending:
+        raise typer.Exit(ExitCode.NOT_SOUND)
 
 
 def _downgrade(address: str, before: str, to: str, *, yes: bool) -> list[str]:
     known = [BASE, *list_revisions()]
     if to in known and before in known and known.index(to) > known.index(before):
-        raise OperatorError("Going up ends at the newest revision only; leave --to out.")
+        raise OperatorError("An upgrade always goes to the newest revision; leave out --to.")
     if to in known and to != before and not yes:
-        typer.confirm(f"Going back to {to} loses what came later. Go on?", abort=True, err=True)
+        typer.confirm(
+            f"Downgrading to {to} deletes the data of later revisions. Continue?",
+            abort=True,
+            err=True,
+        )
     return migrate_down(address, to)

@@ -15,7 +15,7 @@ EXAMPLES = """\
   grader schema > question.schema.json
   grader schema --assignment > assignment.schema.json
 
-Then write above a rubric, for editors that know the YAML language server:
+In editors that use the YAML language server, write this line at the top of a rubric:
   # yaml-language-server: $schema=question.schema.json
 """
 
@@ -23,10 +23,16 @@ Then write above a rubric, for editors that know the YAML language server:
 def schema(
     assignment: Annotated[
         bool,
-        typer.Option("--assignment", metavar="", help="The schema of assignment.yaml instead."),
+        typer.Option(
+            "--assignment", metavar="", help="Print the schema of assignment.yaml instead."
+        ),
     ] = False,
 ) -> None:
-    """Print the JSON Schema of a question's file, so that an editor can complete and check it."""
+    """Print the JSON Schema of a question's file."""
     model = AssignmentFile if assignment else QuestionFile
-    described = model.model_json_schema(by_alias=True)
-    print_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **described})
+    print_json(
+        {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            **model.model_json_schema(by_alias=True),
+        }
+    )

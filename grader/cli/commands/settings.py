@@ -1,11 +1,11 @@
-"""`grader settings`: everything that can be set, and what is in force."""
+"""`grader settings`: all settings and their current values."""
 
 from __future__ import annotations
 
 import os
 
-from grader.cli.console import JsonOption, print_json
-from grader.cli.database import print_table, remove_password
+from grader.cli.console import JsonOption, print_json, print_table
+from grader.cli.database import remove_password
 from grader.settings import Settings, load_settings
 
 EXAMPLES = """\
@@ -13,12 +13,12 @@ EXAMPLES = """\
   grader settings
   GRADER_PORT=9000 grader settings --json
 
-Passwords in addresses are not shown.
+Passwords in database addresses are hidden.
 """
 
 
 def settings(as_json: JsonOption = False) -> None:
-    """List all GRADER_* variables with what they mean and what is in force."""
+    """List all GRADER_* variables with their meaning and current value."""
     listed = [_as_data(name, load_settings()) for name in Settings.model_fields]
     if as_json:
         print_json(listed)
@@ -26,12 +26,12 @@ def settings(as_json: JsonOption = False) -> None:
     rows = [
         [
             str(each["name"]),
-            _format_value(each["value"]) + ("  (set)" if each["is_set"] else ""),
+            (str(each["value"]) or "–") + ("  (set)" if each["is_set"] else ""),
             str(each["description"]),
         ]
         for each in listed
     ]
-    print_table(["variable", "in force", "means"], rows)
+    print_table(["variable", "value", "meaning"], rows)
 
 
 def _as_data(name: str, loaded: Settings) -> dict[str, object]:
@@ -39,18 +39,14 @@ def _as_data(name: str, loaded: Settings) -> dict[str, object]:
     variable = f"GRADER_{name.upper()}"
     return {
         "name": variable,
-        "value": _plain(getattr(loaded, name)),
-        "default": _plain(field.get_default(call_default_factory=True)),
+        "value": _hide_password(getattr(loaded, name)),
+        "default": _hide_password(field.get_default(call_default_factory=True)),
         "is_set": any(each.upper() == variable for each in os.environ),
         "description": field.description,
     }
 
 
-def _plain(value: object) -> object:
+def _hide_password(value: object) -> object:
     if isinstance(value, int | float):
         return value
     return remove_password(str(value))
-
-
-def _format_value(value: object) -> str:
-    return str(value) if value != "" else "–"

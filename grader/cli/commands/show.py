@@ -1,4 +1,4 @@
-"""`grader show`: a question as a student gets it, or what there is to choose from."""
+"""`grader show`: all assignments, an assignment, or a question as a student sees it."""
 
 from __future__ import annotations
 
@@ -47,14 +47,15 @@ def show(
     what: Annotated[
         str | None,
         typer.Argument(
-            metavar="ASSIGNMENT/QUESTION", help="A question, or an assignment; without it, all."
+            metavar="ASSIGNMENT/QUESTION",
+            help="A question or an assignment; by default all assignments.",
         ),
     ] = None,
     student: StudentOption = DEFAULT_STUDENT,
     rubrics: RubricsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a question as a student gets it: the prompt, the given arrays, how to answer."""
+    """Show a question as a student sees it."""
     if what is None:
         _print_assignments(load_rubrics(rubrics), as_json=as_json)
         return
@@ -83,7 +84,7 @@ def _show_question(rubric: Rubric, student: str, rubrics: Path | None, *, as_jso
 
 
 def _print_given(rubric: Rubric, variant: Variant, given: dict[str, Any]) -> None:
-    console.print("\n[bold]Given[/] (indices count from zero; --json has all digits)")
+    console.print("\n[bold]Given[/] (indices start at zero; --json prints all digits)")
     numbers = [
         f"{name} = {value:.6g}" for name, value in given.items() if not isinstance(value, list)
     ]
@@ -102,7 +103,7 @@ def _print_given(rubric: Rubric, variant: Variant, given: dict[str, Any]) -> Non
 
 
 def _describe_columns(rubric: Rubric, name: str) -> str:
-    """Say how the columns are called, where they have names."""
+    """Describe the names of the columns, if they have any."""
     for base, family in rubric.scope.families.items():
         if family.source == name and family.by_columns and family.numbered:
             return f", columns {base}_1 … {base}_{family.count}"
@@ -110,34 +111,34 @@ def _describe_columns(rubric: Rubric, name: str) -> str:
 
 
 def _find_row_names(rubric: Rubric, variant: Variant, name: str) -> dict[int, str]:
-    """The rows of a given matrix that have names of their own, by position."""
+    """Return the names of the rows of a given matrix, by index."""
     names: dict[int, str] = {}
     for base, family in rubric.scope.families.items():
         if family.source != name or family.by_columns:
             continue
         if family.numbered:
-            names |= {place: f"{base}_{place + 1}" for place in range(family.count)}
-        for label, place in family.labels.items():
-            if isinstance(place, int):
-                names[place] = f"{base}_{label}"
-            elif place in rubric.form.given:
-                names[variant.indices[place]] = f"{base}_{label}"
+            names |= {index: f"{base}_{index + 1}" for index in range(family.count)}
+        for label, index in family.labels.items():
+            if isinstance(index, int):
+                names[index] = f"{base}_{label}"
+            elif index in rubric.form.given:
+                names[variant.indices[index]] = f"{base}_{label}"
     return names
 
 
 def _print_fields(rubric: Rubric) -> None:
     console.print("\n[bold]Answer[/]")
-    told = ""
+    printed = ""
     for field in rubric.question.fields:
         console.print(f"  [bold]{field.name}[/]: {describe_field(field)}")
         symbols = ", ".join(list_symbols(field)) if isinstance(field, ArrayField) else ""
-        if symbols and symbols != told:
+        if symbols and symbols != printed:
             console.print(f"      formulas may use {symbols}", style="dim", markup=False)
-            told = symbols
-    if told:
+            printed = symbols
+    if printed:
         console.print(
-            "  Formulas know + - * / ^, ^T, sums, functions such as norm(…), LaTeX, "
-            "and constants of your own: … where C = 3.",
+            "  Formulas may use + - * / ^, ^T, sums, functions such as norm(…), LaTeX, "
+            "and your own constants: … where C = 3.",
             style="dim",
         )
 
@@ -153,17 +154,19 @@ def _print_criteria(rubric: Rubric) -> None:
 
 
 def _print_instructions(rubric: Rubric, student: str, rubrics: Path | None) -> None:
-    """Say how to write an answer to this very question, and how to have it graded."""
+    """Print an example answer and the command that grades it."""
     example = json.dumps(make_example(rubric.question.fields), ensure_ascii=False)
     options = f" --student {student}" if student != DEFAULT_STUDENT else ""
     options += f" --rubrics {rubrics}" if rubrics is not None else ""
     uses = rubric.question.uses
-    console.print("\n[bold]How to send it[/]")
-    console.print("  Write a file answer.json in this form (it is not the solution):")
+    console.print("\n[bold]How to answer[/]")
+    console.print(
+        "  Write a file answer.json like this one (it is not the solution), and grade it:"
+    )
     console.print(f"    {example}", markup=False, soft_wrap=True)
     if uses is not None:
         _, _, earlier = uses.question.id.partition("/")
-        console.print(f"  This part runs your own answer to {earlier}; --uses names its file:")
+        console.print(f"  This question uses your answer to {earlier}; --uses names its file:")
         options += " --uses earlier.json"
     console.print(f"    grader grade {rubric.id} answer.json{options}", soft_wrap=True)
 
@@ -195,7 +198,7 @@ def _question_as_data(rubric: Rubric, student: str, given: dict[str, Any]) -> di
 
 
 def _print_assignments(catalog: Catalog, *, as_json: bool) -> None:
-    """Print every assignment in a line."""
+    """Print one line per assignment."""
     if as_json:
         print_json([_assignment_as_data(each) for each in catalog.assignments.values()])
         return
@@ -212,7 +215,7 @@ def _print_assignments(catalog: Catalog, *, as_json: bool) -> None:
 
 
 def _print_questions(assignment: CompiledAssignment, *, as_json: bool) -> None:
-    """Print an assignment and each of its questions in a line."""
+    """Print an assignment, with one line per question."""
     form = assignment.form
     if as_json:
         print_json(_assignment_as_data(assignment))
@@ -240,8 +243,7 @@ def _describe_policies(assignment: CompiledAssignment) -> list[str]:
         lines.append(f"Due {form.due} ({form.time_zone}).")
     counted = {"best": "the best", "last": "the last", "first": "the first"}
     lines.append(
-        f"{form.attempts.most} attempts for each question; "
-        f"{counted[form.attempts.counted]} one counts."
+        f"{form.attempts.most} attempts per question; {counted[form.attempts.counted]} one counts."
     )
     if form.grades:
         scale = ", ".join(f"{grade} from {points}" for points, grade in form.grades.items())

@@ -1,4 +1,4 @@
-"""`grader token`: tokens for programs, of a person or of a service in one course run."""
+"""`grader token`: API tokens of a person, or of a service in one course run."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ from grader.accounts.tokens import (
     make_service_token,
     revoke_service_token,
 )
-from grader.cli.console import Command, JsonOption, print_json
-from grader.cli.database import (
-    OPERATOR,
+from grader.cli.console import (
+    Command,
+    JsonOption,
     check_line,
     format_time,
-    get_run,
-    open_to_read,
-    open_to_write,
+    make_typer,
+    print_json,
     print_line,
     print_table,
-    read_clock,
+    select_fields,
 )
-from grader.cli.main import make_typer
+from grader.cli.database import OPERATOR, get_run, open_to_read, open_to_write, read_clock
 from grader.domain.roles import ALL_SCOPES, STUDENT_SCOPES, Role, Scope
 from grader.errors import OperatorError
 from grader.store.database import Session
@@ -42,41 +41,43 @@ EXAMPLES = """\
   grader token list
   grader token revoke tok_01k9…
 
-A token is shown once. It never gives more than its owner may.
+A token is shown only once. It never allows more than its owner may do.
 """
 
-app = make_typer(
-    help="Tokens for programs: add, list and revoke them.", no_args_is_help=True, epilog=EXAMPLES
-)
+app = make_typer(no_args_is_help=True)
 
 
 @app.command("add", cls=Command)
 def add(
     login: Annotated[
-        str | None, typer.Argument(metavar="LOGIN", help="Whose token; or --course.")
+        str | None,
+        typer.Argument(metavar="LOGIN", help="The owner's login, unless --course is given."),
     ] = None,
     label: Annotated[
-        str, typer.Option(metavar="LABEL", help="What it is for.", callback=check_line)
+        str, typer.Option(metavar="LABEL", help="What the token is for.", callback=check_line)
     ] = "command line",
     course: Annotated[
         str | None,
-        typer.Option(metavar="RUN", help="A token of a service in this course run instead."),
+        typer.Option(metavar="RUN", help="Make a service token for this course run instead."),
     ] = None,
     scope: Annotated[
         list[Scope] | None,
-        typer.Option(metavar="SCOPE", help=f"What it may do, again for more: {', '.join(Scope)}."),
+        typer.Option(
+            metavar="SCOPE", help=f"What the token allows; may be repeated: {', '.join(Scope)}."
+        ),
     ] = None,
     days: Annotated[
-        int, typer.Option(min=1, max=MAX_DAYS, metavar="N", help="How long it lasts.")
+        int,
+        typer.Option(min=1, max=MAX_DAYS, metavar="N", help="The number of days until it expires."),
     ] = 180,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", metavar="", help="Print the token and nothing else.")
+        bool, typer.Option("--quiet", "-q", metavar="", help="Print only the token.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Add a token and print it, this once."""
+    """Add a token and print it; it cannot be shown again."""
     if (login is None) == (course is None):
-        raise OperatorError("Name a person's login, or a course run by --course.")
+        raise OperatorError("Give either a person's login or --course RUN.")
     with open_to_write() as database, database.write() as session:
         if course is not None:
             token = _add_for_service(session, course, label, scope, days)
@@ -92,17 +93,15 @@ def add(
     if not quiet:
         scopes = ", ".join(token.line.scopes)
         until = format_time(token.line.expires_at)
-        typer.echo(
-            f"{token.line.id} for {scopes}, until {until} UTC. Keep it: ", err=True, nl=False
-        )
-        typer.echo("it is not shown again.", err=True)
+        typer.echo(f"{token.line.id} allows {scopes} until {until} UTC.", err=True)
+        typer.echo("Save the token now; it is not shown again.", err=True)
 
 
 def _add_for_service(
     session: Session, course: str, label: str, scope: list[Scope] | None, days: int
 ) -> NewToken:
     if not scope:
-        raise OperatorError("Say what the service may do, such as --scope grades:read.")
+        raise OperatorError("A service token needs a scope, such as --scope grades:read.")
     membership = _get_membership(session, course)
     return make_service_token(
         session, membership, label=label, scopes=scope, days=days, at=read_clock()
@@ -112,11 +111,11 @@ def _add_for_service(
 @app.command("list", cls=Command)
 def list_all(
     everything: Annotated[
-        bool, typer.Option("--all", metavar="", help="Also those that hold no longer.")
+        bool, typer.Option("--all", metavar="", help="Include revoked and expired tokens.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List tokens with their owners; the tokens themselves are not kept."""
+    """List tokens with their owners; the secrets are not stored."""
     with open_to_read() as database, database.read() as session:
         tokens = [each for each in list_all_tokens(session) if everything or _is_valid(each[0])]
     if as_json:
@@ -132,7 +131,7 @@ def list_all(
             ]
             for token, owner in tokens
         ]
-        print_table(["id", "of", "label", "until", "scopes"], rows)
+        print_table(["id", "owner", "label", "expires", "scopes"], rows)
     else:
         print_line("There are no tokens.")
 
@@ -141,7 +140,7 @@ def list_all(
 def revoke(
     token_id: Annotated[str, typer.Argument(metavar="ID", help="The token's id, tok_…")],
 ) -> None:
-    """Revoke a token at once."""
+    """Revoke a token immediately."""
     with open_to_write() as database, database.write() as session:
         found = {line.id: line for line, _ in list_all_tokens(session)}.get(token_id)
         if found is None:
@@ -154,11 +153,11 @@ def revoke(
             add_audit_entry(
                 session, at=read_clock(), by=OPERATOR, action="token.revoked", subject=token_id
             )
-    print_line(f"{token_id} is revoked.")
+    print_line(f"Revoked {token_id}.")
 
 
 def _get_membership(session: Session, run_id: str) -> Membership:
-    """The place of whoever has the machine: everything may be done from it."""
+    """Return the membership of the operator, who may do everything in a course run."""
     return Membership(Caller(OPERATOR, ALL_SCOPES), get_run(session, run_id), Role.INSTRUCTOR, None)
 
 
@@ -171,11 +170,6 @@ def _as_data(token: TokenLine, owner: str) -> dict[str, object]:
         "id": token.id,
         "owner": owner,
         "course": token.run_id,
-        "label": token.label,
-        "hint": token.hint,
-        "scopes": list(token.scopes),
-        "made_at": token.made_at.isoformat(timespec="seconds"),
-        "expires_at": token.expires_at.isoformat(timespec="seconds"),
-        "revoked_at": token.revoked_at.isoformat(timespec="seconds") if token.revoked_at else None,
-        "used_at": token.used_at.isoformat(timespec="seconds") if token.used_at else None,
+        **select_fields(token, "label", "hint", "scopes"),
+        **select_fields(token, "made_at", "expires_at", "revoked_at", "used_at"),
     }

@@ -1,4 +1,4 @@
-"""`grader user`: accounts of people, and how they get in."""
+"""`grader user`: accounts, their passwords and sign-in links."""
 
 from __future__ import annotations
 
@@ -9,20 +9,25 @@ import typer
 
 from grader.accounts.people import change_person, end_account, get_by_login, make_person
 from grader.accounts.sign_in import LINK_LIFETIME, make_sign_in_link, set_password
-from grader.cli.console import Command, JsonOption, print_json
+from grader.cli.console import (
+    Command,
+    JsonOption,
+    YesOption,
+    format_time,
+    make_typer,
+    print_json,
+    print_line,
+    print_table,
+    select_fields,
+)
 from grader.cli.database import (
     OPERATOR,
     LoginArgument,
-    YesOption,
     build_base_url,
-    format_time,
     open_to_read,
     open_to_write,
-    print_line,
-    print_table,
     read_clock,
 )
-from grader.cli.main import make_typer
 from grader.errors import OperatorError
 from grader.settings import load_settings
 from grader.store.queries.people import PersonLine, list_people
@@ -30,21 +35,17 @@ from grader.store.queries.people import PersonLine, list_people
 EXAMPLES = """\
 [bold]Examples[/]
   grader user add ada --name "Ada Lovelace" --email ada@example.edu
-  grader user link ada                    a link that signs Ada in, once
+  grader user link ada                    a link with which Ada signs in, once
   grader user add grace --name "Grace Hopper" --operator
   grader user password grace
   grader user list --json
 """
 
-app = make_typer(
-    help="Accounts of people: add, list, change and end them, and let them in.",
-    no_args_is_help=True,
-    epilog=EXAMPLES,
-)
+app = make_typer(no_args_is_help=True)
 
 NameOption = Annotated[str, typer.Option(metavar="NAME", help="The name that others see.")]
 EmailOption = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Where the person gets mail.")
+    str | None, typer.Option(metavar="ADDRESS", help="The person's email address.")
 ]
 
 
@@ -54,17 +55,22 @@ def add(
     name: NameOption,
     email: EmailOption = None,
     operator: Annotated[
-        bool, typer.Option("--operator", metavar="", help="May do everything everywhere.")
+        bool,
+        typer.Option(
+            "--operator",
+            metavar="",
+            help="Make the person an operator, who may do everything in every course.",
+        ),
     ] = False,
     password_stdin: Annotated[
         bool,
         typer.Option(
-            "--password-stdin", metavar="", help="Read a password, one line of standard input."
+            "--password-stdin", metavar="", help="Read a password from one line of standard input."
         ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Add an account; `grader user link` then lets the person in."""
+    """Add an account; `grader user link` then prints a sign-in link."""
     password = _read_password() if password_stdin else None
     with open_to_write() as database, database.write() as session:
         person = make_person(
@@ -76,12 +82,12 @@ def add(
     if as_json:
         print_json(_as_data(person))
     else:
-        print_line(f"{person.login} is added.")
+        print_line(f"Added {person.login}.")
 
 
 @app.command("list", cls=Command)
 def list_all(as_json: JsonOption = False) -> None:
-    """List all accounts that have not ended."""
+    """List all open accounts."""
     with open_to_read() as database, database.read() as session:
         people = list_people(session)
     if as_json:
@@ -93,25 +99,26 @@ def list_all(as_json: JsonOption = False) -> None:
         ]
         print_table(["login", "name", "email", ""], rows)
     else:
-        print_line("There is nobody yet; `grader user add` adds somebody.")
+        print_line("There are no accounts yet. Add one with `grader user add`.")
 
 
 @app.command("change", cls=Command)
 def change(
     login: LoginArgument,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="Another name.")] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="The new name.")] = None,
     email: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Another address; empty takes it away.")
+        str | None,
+        typer.Option(metavar="ADDRESS", help="The new email address; an empty one removes it."),
     ] = None,
     operator: Annotated[
         bool | None,
-        typer.Option("--operator/--no-operator", help="Whether the person may do everything."),
+        typer.Option("--operator/--no-operator", help="Whether the person is an operator."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change a name or an address, or who operates the service."""
+    """Change a person's name or address, or make them an operator."""
     if name is None and email is None and operator is None:
-        raise OperatorError("Say what changes: --name, --email, --operator or --no-operator.")
+        raise OperatorError("Nothing to change; use --name, --email, --operator or --no-operator.")
     with open_to_write() as database, database.write() as session:
         person = change_person(
             session, get_by_login(session, login=login), name=name, email=email,
@@ -120,7 +127,7 @@ def change(
     if as_json:
         print_json(_as_data(person))
     else:
-        print_line(f"{person.login} is changed.")
+        print_line(f"Changed {person.login}.")
 
 
 @app.command("link", cls=Command)
@@ -131,12 +138,12 @@ def print_link(
         typer.Option(
             "--base-url",
             metavar="URL",
-            help="How browsers reach the service; else GRADER_BASE_URL.",
+            help="The URL of the service; by default GRADER_BASE_URL.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print a link that signs a person in once; it lasts for a week."""
+    """Print a sign-in link, which works once and lasts for a week."""
     base = address.rstrip("/") if address else build_base_url(load_settings())
     moment = read_clock()
     with open_to_write() as database, database.write() as session:
@@ -148,7 +155,9 @@ def print_link(
         print_json({"login": person.login, "url": url, "expires_at": expires_at})
     else:
         typer.echo(url)
-        typer.echo(f"It works once, until {format_time(moment + LINK_LIFETIME)} UTC.", err=True)
+        typer.echo(
+            f"The link works once, until {format_time(moment + LINK_LIFETIME)} UTC.", err=True
+        )
 
 
 @app.command("password", cls=Command)
@@ -156,38 +165,42 @@ def update_password(
     login: LoginArgument,
     password_stdin: Annotated[
         bool,
-        typer.Option("--password-stdin", metavar="", help="Read it from standard input, one line."),
+        typer.Option(
+            "--password-stdin",
+            metavar="",
+            help="Read the password from one line of standard input.",
+        ),
     ] = False,
     remove: Annotated[
-        bool, typer.Option("--remove", metavar="", help="Take the password away.")
+        bool, typer.Option("--remove", metavar="", help="Remove the password.")
     ] = False,
 ) -> None:
-    """Set a person's password; it is asked for twice."""
+    """Set a person's password; the command prompts for it twice."""
     if remove and password_stdin:
-        raise OperatorError("Either --remove or --password-stdin, not both.")
+        raise OperatorError("Use either --remove or --password-stdin, not both.")
     with open_to_write() as database:
         with database.read() as session:
             get_by_login(session, login=login)
-        # Nobody else should have to wait while the password is typed.
+        # The prompt must not hold the database's write lock.
         chosen = None if remove else _read_password() if password_stdin else _ask_password()
         with database.write() as session:
             person = get_by_login(session, login=login)
             set_password(session, person, chosen, at=read_clock(), by=OPERATOR)
-    print_line(f"{person.login} has {'no password any more' if remove else 'a new password'}.")
+    print_line(f"{'Removed' if remove else 'Set'} the password of {person.login}.")
 
 
 @app.command("end", cls=Command)
 def end(login: LoginArgument, yes: YesOption = False) -> None:
-    """End an account with all its sessions, tokens and links; what the person did stays."""
+    """Close an account and end its sessions, tokens and links; attempts and grades are kept."""
     with open_to_write() as database:
         with database.read() as session:
             person = get_by_login(session, login=login)
         if not yes:
-            question = f"End the account of {person.name} ({person.login}) for good?"
+            question = f"Close the account of {person.name} ({person.login}) permanently?"
             typer.confirm(question, abort=True, err=True)
         with database.write() as session:
             end_account(session, person, at=read_clock(), by=OPERATOR)
-    print_line(f"{person.login} has ended.")
+    print_line(f"Closed the account {person.login}.")
 
 
 def _read_password() -> str:
@@ -196,15 +209,11 @@ def _read_password() -> str:
 
 def _ask_password() -> str:
     return str(
-        typer.prompt("Password", hide_input=True, confirmation_prompt="The same again", err=True)
+        typer.prompt(
+            "Password", hide_input=True, confirmation_prompt="Repeat the password", err=True
+        )
     )
 
 
 def _as_data(person: PersonLine) -> dict[str, object]:
-    return {
-        "id": person.id,
-        "login": person.login,
-        "name": person.name,
-        "email": person.email,
-        "is_operator": person.is_operator,
-    }
+    return select_fields(person, "id", "login", "name", "email", "is_operator")

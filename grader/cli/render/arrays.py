@@ -1,4 +1,4 @@
-"""Given numbers and arrays as lines of text that fit a terminal."""
+"""Vectors and matrices as lines of text that fit a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Of longer matrices the first rows, the named ones and the last are shown.
+#: Of a longer matrix the first rows, the named rows and the last row are shown.
 MAX_ROWS = 12
 _FIRST_ROWS = 4
 _LAST_COLUMNS = 2
@@ -18,35 +18,35 @@ Array = NDArray[Any]
 
 
 def describe_size(array: Array) -> str:
-    """How many numbers there are: `8 × 16`, or `16 numbers`."""
+    """Return the size in words: `8 × 16`, or `16 numbers`."""
     if array.ndim == 1:
         return f"{array.size} numbers"
     return " × ".join(str(axis) for axis in array.shape)
 
 
 def format_array(array: Array, *, width: int, names: Mapping[int, str]) -> list[str]:
-    """A vector or matrix in lines of at most `width` cells, rounded.
+    """Write a vector or matrix, rounded, in lines of at most `width` cells.
 
     Parameters
     ----------
     names
-        Rows that have a name, by position.
+        The names of rows, by index.
     """
     rows = np.atleast_2d(array)
     is_vector = array.ndim == 1
-    places = [0] if is_vector else _choose_rows(len(rows), names)
-    labels = {} if is_vector else {place: _label(place, names) for place in places}
+    indices = [0] if is_vector else _choose_rows(len(rows), names)
+    labels = {} if is_vector else {index: _label(index, names) for index in indices}
     margin = max((len(label) for label in labels.values()), default=0)
-    style = _style(rows)
-    cells = {place: [f"{entry:{style}}" for entry in rows[place]] for place in places}
+    number_format = _choose_format(rows)
+    cells = {index: [f"{entry:{number_format}}" for entry in rows[index]] for index in indices}
     size = 1 + max((len(cell) for row in cells.values() for cell in row), default=1)
     columns = _choose_columns(rows.shape[1], (width - margin - 1) // size)
     lines = []
-    for before, place in pairwise([-1, *places]):
-        if place > before + 1:
+    for before, index in pairwise([-1, *indices]):
+        if index > before + 1:
             lines.append(f"{'':{margin}} ⋮")
-        row = [cells[place][column] if column is not None else "…" for column in columns]
-        lines.append(f"{labels.get(place, ''):{margin}} {''.join(f'{c:>{size}}' for c in row)}")
+        row = [cells[index][column] if column is not None else "…" for column in columns]
+        lines.append(f"{labels.get(index, ''):{margin}} {''.join(f'{c:>{size}}' for c in row)}")
     return lines
 
 
@@ -57,19 +57,19 @@ def _choose_rows(count: int, names: Mapping[int, str]) -> list[int]:
     return sorted({*range(_FIRST_ROWS), *named, count - 1})
 
 
-def _label(place: int, names: Mapping[int, str]) -> str:
-    return f"{place} = {names[place]}" if place in names else f"{place}"
+def _label(index: int, names: Mapping[int, str]) -> str:
+    return f"{index} = {names[index]}" if index in names else f"{index}"
 
 
 def _choose_columns(count: int, room: int) -> list[int | None]:
-    """The columns to show; None stands for those that are left out."""
+    """Return the columns to show; None stands for the columns left out."""
     if count <= room:
         return list(range(count))
     first = max(room - _LAST_COLUMNS - 1, 1)
     return [*range(first), None, *range(count - _LAST_COLUMNS, count)]
 
 
-def _style(rows: Array) -> str:
-    """How entries are written: three decimals, unless the matrix is far from that size."""
+def _choose_format(rows: Array) -> str:
+    """Return the number format: three decimals, unless entries are very large or small."""
     largest = float(np.abs(rows).max(initial=0.0))
     return ".3f" if largest == 0 or 0.01 <= largest < 1e5 else ".2e"

@@ -1,6 +1,6 @@
-r"""TeX between dollar signs, softened so that a terminal can show it: `$\mu_a^\top k$` → μ_aᵀ k.
+r"""TeX between dollar signs as plain text for a terminal: `$\mu_a^\top k$` → μ_aᵀ k.
 
-What is not known stays as it was written. Subscripts stay as formulas have them.
+Unknown commands and subscripts stay unchanged.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# Code stays as it is, dollar signs included.
+# Code is left unchanged, including its dollar signs.
 _PIECES = re.compile(r"(?P<code>`[^`]*`)|\$\$(?P<block>.+?)\$\$|\$(?P<inline>[^$]+)\$", re.DOTALL)
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~&])")
 
@@ -32,19 +32,19 @@ _SUPERSCRIPTS = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻
 
 _WORDS = re.compile(r"\\(?:text|operatorname|mathrm|mathbf|mathbb|mathcal|mathit)\{([^{}]*)\}")
 _SCRIPT = re.compile(r"([_^])\{([^{}]*)\}")
-_PART = r"(?:\{([^{}]*)\}|\s*(\w))"
-_FRACTION = re.compile(r"\\[dt]?frac" + _PART + _PART)
+_OPERAND = r"(?:\{([^{}]*)\}|\s*(\w))"
+_FRACTION = re.compile(r"\\[dt]?frac" + _OPERAND + _OPERAND)
 _POWER = re.compile(r"\^([0-9]|\([+-]?[0-9]+\))")
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 
 
 def render_tex(text: str) -> str:
-    """Plain text with its TeX made readable."""
+    """Replace the TeX in plain text."""
     return _PIECES.sub(lambda piece: piece["code"] or _render_piece(piece), text)
 
 
 def render_tex_in_markdown(text: str) -> str:
-    """Markdown with its TeX made readable, and safe from being taken for Markdown."""
+    """Replace the TeX in Markdown, escaped so that it is not read as Markdown."""
     return _PIECES.sub(
         lambda piece: piece["code"] or _PUNCTUATION.sub(r"\\\1", _render_piece(piece)), text
     )
@@ -54,11 +54,11 @@ def _render_piece(piece: re.Match[str]) -> str:
     tex = _WORDS.sub(r"\1", piece["block"] or piece["inline"])
     tex = re.sub(r"\\[,;:!]", " ", tex)
     tex = re.sub(r"\\lVert\s*", "‖", tex)
-    # From the inside outwards, because fractions hold subscripts and other fractions.
+    # From the inside outwards, because fractions contain subscripts and other fractions.
     previous = ""
     while tex != previous:
         previous = tex
-        tex = _FRACTION.sub(_fraction, _SCRIPT.sub(_script, tex))
+        tex = _FRACTION.sub(_render_fraction, _SCRIPT.sub(_render_script, tex))
     tex = re.sub(r"\^(\\top|T)\b", "ᵀ", tex)
     tex = _COMMAND.sub(lambda name: _SYMBOLS.get(name[1], name[0]), tex)
     tex = _POWER.sub(lambda power: power[1].strip("()").translate(_SUPERSCRIPTS), tex)
@@ -66,16 +66,16 @@ def _render_piece(piece: re.Match[str]) -> str:
     return " ".join(tex.split())
 
 
-def _script(script: re.Match[str]) -> str:
+def _render_script(script: re.Match[str]) -> str:
     mark, inside = script.groups()
     return f"{mark}{inside}" if re.fullmatch(r"\w+|\\\w+", inside) else f"{mark}({inside})"
 
 
-def _fraction(fraction: re.Match[str]) -> str:
+def _render_fraction(fraction: re.Match[str]) -> str:
     above, below = fraction[1] or fraction[2] or "", fraction[3] or fraction[4] or ""
     half = _FRACTIONS.get((above.strip(), below.strip()))
-    return half or f"{_bracketed(above)}/{_bracketed(below)}"
+    return half or f"{_add_brackets(above)}/{_add_brackets(below)}"
 
 
-def _bracketed(term: str) -> str:
+def _add_brackets(term: str) -> str:
     return term if re.fullmatch(r"\\?\w+", term.strip()) else f"({term})"

@@ -1,4 +1,4 @@
-"""Pictures as text, readable without colour."""
+"""Plots as text, readable without colour."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from grader.drawing.plot_text import (
 )
 from grader.feedback.plots import HeatMap, OutputPlane, Picture, WeightBars
 
-#: Drawings are not squeezed further than this, even on a narrower terminal.
+#: Drawings are at least this wide, even on a narrower terminal.
 _MIN_WIDTH = 48
 _GUTTER = 7
 _MARGIN = 3
@@ -39,7 +39,7 @@ _DENSE = (f"upwards: distance from the line; {_UNIT}", "· one output  : more  �
 
 
 def draw_text(picture: Picture, *, width: int = 72) -> Text:
-    """The title, the drawing and its summary, in lines of `width` or fewer cells, at least 48."""
+    """Draw the title, the plot and its summary in lines of `width` (at least 48) cells."""
     width = max(width, _MIN_WIDTH)
     match picture:
         case WeightBars():
@@ -55,7 +55,7 @@ def draw_text(picture: Picture, *, width: int = 72) -> Text:
     return Text("\n", no_wrap=True).join([*title, *body, *summary])
 
 
-def _notes(texts: Sequence[str], width: int) -> list[Text]:
+def _wrap_notes(texts: Sequence[str], width: int) -> list[Text]:
     return [Text(line, style="dim") for text in texts for line in wrap_lines(text, width)]
 
 
@@ -70,7 +70,7 @@ def _draw_bars(picture: WeightBars, width: int) -> list[Text]:
     columns = width - margin - 18
     lines = []
     for index, (label, key) in enumerate(zip(labels, picture.quantiles, strict=True)):
-        line = f"{label:<{margin}}{_bar(key, low, high, columns)}{format_number(key[2]):>9}"
+        line = f"{label:<{margin}}{_draw_bar(key, low, high, columns)}{format_number(key[2]):>9}"
         if index in picture.named:
             lines.append(
                 Text(f"{line} ◀ {format_short_label(picture.named[index], 6)}", style="bold cyan")
@@ -78,17 +78,17 @@ def _draw_bars(picture: WeightBars, width: int) -> list[Text]:
         else:
             lines.append(Text(line))
     places = [(0, low), (columns // 2, (low + high) / 2), (columns - 1, high)]
-    axis = _centre([(place, format_number(value)) for place, value in places], columns)
+    axis = _place_labels([(place, format_number(value)) for place, value in places], columns)
     legend = "█ median   ├─┤ from the 5 % to the 95 % quantile over the key sets"
     is_spread = any(key[0] != key[-1] for key in picture.quantiles)
     return [
         *lines,
         Text(" " * margin + axis, style="dim"),
-        *_notes([legend] if is_spread else [], width),
+        *_wrap_notes([legend] if is_spread else [], width),
     ]
 
 
-def _bar(key: Sequence[float], low: float, high: float, columns: int) -> str:
+def _draw_bar(key: Sequence[float], low: float, high: float, columns: int) -> str:
     if not all(map(math.isfinite, key)):
         return " " * columns
     zero, left, tip, right = (
@@ -102,7 +102,7 @@ def _bar(key: Sequence[float], low: float, high: float, columns: int) -> str:
     return "".join(cells)
 
 
-def _centre(labels: Iterable[tuple[int, str]], columns: int) -> str:
+def _place_labels(labels: Iterable[tuple[int, str]], columns: int) -> str:
     cells = [" "] * columns
     for column, label in labels:
         start = max(min(column - len(label) // 2, columns - len(label)), 0)
@@ -115,11 +115,13 @@ def _draw_plane(picture: OutputPlane, width: int) -> list[Text]:
     if not points:
         return []
     view = PlaneView.of(points)
-    # An odd number of columns has one in the middle.
+    # With an odd number of columns, one is in the middle.
     columns = (width - _GUTTER - 1) // 2 * 2 + 1
-    # Where all outputs lie on the line, the height is free to say how many there are.
+    # If all outputs lie on the line, the height can show how many there are.
     is_flat = max(aside for _, aside in points) <= view.top / 20
-    rows = _columns(points, view, columns) if is_flat else _density(points, view, columns)
+    rows = (
+        _draw_histogram(points, view, columns) if is_flat else _draw_density(points, view, columns)
+    )
     for along, aside in points:
         arrow = view.arrow((along, aside))
         if arrow:
@@ -128,16 +130,20 @@ def _draw_plane(picture: OutputPlane, width: int) -> list[Text]:
     top = f"{tallest / len(points):.0%}" if is_flat else format_number(view.top)
     lines = [Text(" " * _GUTTER + "".join(row)) for row in reversed(rows)]
     lines[0] = Text(f"{top:>{_GUTTER - 1}} " + "".join(rows[-1]))
-    return [*lines, *_axis(picture, view, columns), *_notes(_FLAT if is_flat else _DENSE, width)]
+    return [
+        *lines,
+        *_draw_axis(picture, view, columns),
+        *_wrap_notes(_FLAT if is_flat else _DENSE, width),
+    ]
 
 
-def _columns(points: list[Point], view: PlaneView, columns: int) -> list[list[str]]:
+def _draw_histogram(points: list[Point], view: PlaneView, columns: int) -> list[list[str]]:
     counts = view.histogram(points, columns)
     eighths = [math.ceil(8 * _ROWS * each / max(1, *counts)) for each in counts]
     return [[_EIGHTHS[min(max(each - 8 * row, 0), 8)] for each in eighths] for row in range(_ROWS)]
 
 
-def _density(points: list[Point], view: PlaneView, columns: int) -> list[list[str]]:
+def _draw_density(points: list[Point], view: PlaneView, columns: int) -> list[list[str]]:
     counts = Counter(
         (find_bin(aside / view.top, _ROWS), view.across(along, columns))
         for along, aside in view.inside(points)
@@ -149,14 +155,14 @@ def _density(points: list[Point], view: PlaneView, columns: int) -> list[list[st
     ]
 
 
-def _axis(picture: OutputPlane, view: PlaneView, columns: int) -> list[Text]:
+def _draw_axis(picture: OutputPlane, view: PlaneView, columns: int) -> list[Text]:
     places = [view.across(along, columns) for along in (0, 0.5, 1)]
     line = ["─"] * columns
     for place, sign in zip(places, "●◎●", strict=True):
         line[place] = sign
     room = 2 * (places[1] - places[0]) - 4
     first, second = (format_short_label(label, room) for label in picture.labels)
-    under = _centre(zip(places, (first, "½", second), strict=True), columns)
+    under = _place_labels(zip(places, (first, "½", second), strict=True), columns)
     zero = f"{0:>{_GUTTER - 1}} "
     return [Text(zero + "".join(line)), Text(" " * _GUTTER + under, style="bold")]
 
@@ -165,53 +171,55 @@ def _draw_heat(picture: HeatMap, width: int) -> list[Text]:
     entries = [entry for matrix in picture.matrices for row in matrix for entry in row]
     if not entries:
         return []
-    most = max(len(row) for matrix in picture.matrices for row in matrix)
+    count = max(len(row) for matrix in picture.matrices for row in matrix)
     notes = []
-    style = _number_style(entries, most, width)
+    style = _choose_number_style(entries, count, width)
     if style is None:
         limit = max((abs(entry) for entry in entries if math.isfinite(entry)), default=0.0) or 1.0
-        style = _Style(2, min(most, (width - _MARGIN) // 2), lambda entry: _shade(entry / limit))
+        style = _Style(
+            2, min(count, (width - _MARGIN) // 2), lambda entry: _choose_shade(entry / limit)
+        )
         notes = [f"░ ▒ ▓ █ up to ¼, ½, ¾, all of {format_number(limit)}; -█ negative; · nearly 0"]
-    if style.room < most:
-        notes.append(f"Only the first {style.room} of {most} columns fit.")
+    if style.room < count:
+        notes.append(f"Only the first {style.room} of {count} columns fit.")
     panels = [
-        [Text(format_short_label(caption, width), style="italic"), *_panel(matrix, style)]
+        [Text(format_short_label(caption, width), style="italic"), *_draw_panel(matrix, style)]
         for caption, matrix in zip(picture.captions, picture.matrices, strict=True)
     ]
-    return [*_arrange(panels, width), *_notes(notes, width)]
+    return [*_arrange_panels(panels, width), *_wrap_notes(notes, width)]
 
 
 class _Style(NamedTuple):
-    """How cells are drawn: their width, how many fit into a row, and what stands in them."""
+    """How cells are drawn: their width, how many fit in a row, and their text."""
 
     cell: int
     room: int
     paint: Callable[[float], str]
 
 
-def _number_style(entries: list[float], most: int, width: int) -> _Style | None:
+def _choose_number_style(entries: list[float], count: int, width: int) -> _Style | None:
     longest = max(len(format_number(entry)) for entry in entries)
-    cells = [longest + gap for gap in (2, 1) if _MARGIN + most * (longest + gap) <= width]
-    return _Style(cells[0], most, format_number) if cells and most <= MAX_NUMBERS else None
+    cells = [longest + gap for gap in (2, 1) if _MARGIN + count * (longest + gap) <= width]
+    return _Style(cells[0], count, format_number) if cells and count <= MAX_NUMBERS else None
 
 
-def _panel(matrix: Matrix, style: _Style) -> list[Text]:
-    # Where cells are narrow, only every fifth column has its number.
+def _draw_panel(matrix: Matrix, style: _Style) -> list[Text]:
+    # Narrow cells leave space for every fifth column number only.
     step = 5 if style.cell == 2 else 1
     numbers = [str(column) if column % step == 0 else "" for column in range(style.room)]
-    lines = [Text(" " * _MARGIN + _cells(numbers, style), style="dim")]
+    lines = [Text(" " * _MARGIN + _join_cells(numbers, style), style="dim")]
     for index, row in enumerate(matrix):
         label = "" if len(matrix) == 1 else str(index)
-        cells = _cells([style.paint(entry) for entry in row[: style.room]], style)
+        cells = _join_cells([style.paint(entry) for entry in row[: style.room]], style)
         lines.append(Text.assemble((f"{label:>{_MARGIN - 1}} ", "dim"), cells))
     return lines
 
 
-def _cells(texts: list[str], style: _Style) -> str:
+def _join_cells(texts: list[str], style: _Style) -> str:
     return "".join(f"{text:>{style.cell}}" for text in texts)
 
 
-def _shade(share: float) -> str:
+def _choose_shade(share: float) -> str:
     if not math.isfinite(share):
         return "?"
     if abs(share) < 0.02:
@@ -220,8 +228,8 @@ def _shade(share: float) -> str:
     return f"-{shade}" if share < 0 else 2 * shade
 
 
-def _arrange(panels: list[list[Text]], width: int) -> list[Text]:
-    # Single rows stand one above the other, so that their entries line up.
+def _arrange_panels(panels: list[list[Text]], width: int) -> list[Text]:
+    # Single rows are placed one above the other, so that their entries line up.
     size = max(line.cell_len for panel in panels for line in panel)
     gap = min(5, width - len(panels) * size)
     if gap < 2 or all(len(panel) <= 3 for panel in panels):

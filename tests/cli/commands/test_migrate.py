@@ -16,7 +16,7 @@ def test_an_empty_database_is_brought_up_to_date_once() -> None:
     assert data_of(checked)["pending"] == list_revisions()
 
     assert told("migrate")["revisions"] == list_revisions()
-    assert succeed("migrate").stdout == "Nothing was to do.\n"
+    assert succeed("migrate").stdout == "Nothing to do.\n"
     assert "is up to date" in succeed("migrate", "--check").stdout
 
 

@@ -25,14 +25,14 @@ def test_the_command_explains_itself_by_examples() -> None:
     result = run("replay", "--help")
 
     assert "grader replay bundle.json" in result.stdout.split("Examples")[1]
-    assert "1: something differs" in result.stdout
+    assert "1: a result differs" in result.stdout
 
 
 def test_a_grade_that_follows_from_its_receipt_is_confirmed(tmp_path: Path) -> None:
     result = run("replay", kept(tmp_path, bundle_of(NOISY, MODEL)), "--key", KEY.public)
 
     assert result.exit_code == 0
-    assert "The grade follows from what the receipt says." in result.stdout
+    assert "The grade is confirmed" in result.stdout
     assert "come out: 8 of 10." in result.stdout
     assert "received 2026-03-01 12:30:15 UTC" in result.stdout
     assert "✗" not in result.stdout
@@ -45,7 +45,7 @@ def test_before_publication_the_command_says_until_when(tmp_path: Path) -> None:
 
     assert result.exit_code == 0
     assert "2026-03-20 22:59 UTC" in result.stdout
-    assert "Nothing differs in what can be checked so far." in result.stdout
+    assert "Everything that can be checked so far agrees." in result.stdout
 
 
 def test_what_differs_is_named_and_ends_with_one(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_what_differs_is_named_and_ends_with_one(tmp_path: Path) -> None:
 
     assert result.exit_code == 1
     assert "✗  answer" in result.stdout
-    assert "Something differs: answer." in result.stdout
+    assert "These checks differ: answer." in result.stdout
 
 
 def test_another_key_than_the_services_differs(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_another_key_than_the_services_differs(tmp_path: Path) -> None:
     result = run("replay", path, "--key", SigningKey.generate().public)
 
     assert result.exit_code == 1
-    assert "Something differs: signer." in result.stdout
+    assert "These checks differ: signer." in result.stdout
 
 
 def test_json_has_every_check(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_grade_given_offline_can_be_replayed(tmp_path: Path, uses: Any) -> Non
 
     assert result.exit_code == 0
     assert "not stored" in result.stdout
-    assert "The grade follows from what the receipt says." in result.stdout
+    assert "The grade is confirmed" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_wrong_call_ends_with_two(tmp_path: Path) -> None:
     assert run("replay", tmp_path / "absent.json").exit_code == 2
     assert run("replay", tmp_path).exit_code == 2
     assert run("replay", path, "--key", "no key").exit_code == 2
-    assert "no public key" in run("replay", path, "--key", "no key").stderr
+    assert "is not a public key" in run("replay", path, "--key", "no key").stderr
     assert data_of(run("replay", path, "--key", "no key", "--json"))["code"] == "operator.error"
 
 

@@ -57,9 +57,11 @@ def test_a_token_that_is_revoked_works_no_longer(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        pytest.param(["token", "add"], "Name a person's login", id="of nobody"),
-        pytest.param(["token", "add", "ada", "--course", "x"], "or a course run", id="of two"),
-        pytest.param(["token", "add", "--course", "attention-2026"], "may do", id="no scope"),
+        pytest.param(["token", "add"], "either a person's login", id="of nobody"),
+        pytest.param(["token", "add", "ada", "--course", "x"], "or --course RUN", id="of two"),
+        pytest.param(
+            ["token", "add", "--course", "attention-2026"], "needs a scope", id="no scope"
+        ),
         pytest.param(["token", "add", "ada", "--scope", "all"], "Invalid value", id="scope"),
         pytest.param(["token", "add", "ada", "--days", "401"], "Invalid value", id="days"),
         pytest.param(["token", "add", "ada", "--label", "\n"], "1 to 200", id="label"),

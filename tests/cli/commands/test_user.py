@@ -67,7 +67,7 @@ def test_a_link_is_alone_on_standard_output() -> None:
 
     assert result.stdout.startswith("https://grader.example.edu/sign-in/")
     assert len(result.stdout.splitlines()) == 1
-    assert "It works once, until" in result.stderr
+    assert "The link works once, until" in result.stderr
 
 
 def test_a_link_leads_to_where_the_service_listens(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ def test_an_account_ends_after_asking() -> None:
     [
         pytest.param(["user", "link", "nobody"], "nobody with the login nobody", id="nobody"),
         pytest.param(["user", "link", "a\udcffb"], "nobody with this login", id="no text"),
-        pytest.param(["user", "change", "ada"], "Say what changes", id="no change"),
+        pytest.param(["user", "change", "ada"], "Nothing to change; use --name", id="no change"),
         pytest.param(["user", "add", "ada"], "Missing option", id="no name"),
         pytest.param(
             ["user", "password", "ada", "--remove", "--password-stdin"], "not both", id="two ways"

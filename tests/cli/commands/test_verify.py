@@ -44,7 +44,7 @@ def store(filled: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 @pytest.fixture
 def acknowledged(store: Store, tmp_path: Path) -> Path:
-    path = tmp_path / "told.jsonl"
+    path = tmp_path / "sent.jsonl"
     path.write_bytes(b"\n".join(store.lines()))
     return path
 
@@ -53,17 +53,17 @@ def test_the_command_explains_itself_by_examples() -> None:
     result = run("verify", "--help")
 
     assert "grader verify --judge 1000" in result.stdout.split("Examples")[1]
-    assert "1: something is not" in result.stdout
+    assert "1: a check found one" in result.stdout
 
 
 def test_a_healthy_store_is_fine(store: Store, acknowledged: Path) -> None:
     result = run("verify", "--acknowledged", acknowledged)
 
     assert result.exit_code == 0, result.stdout
-    assert "✓  acknowledged          9  fine" in result.stdout
+    assert "✓  acknowledged        9  ok" in result.stdout
     assert "✗" not in result.stdout
-    assert "All is as it should be." in result.stdout
-    assert f"to be kept elsewhere: {store.verify().head}" in result.stdout
+    assert "All checks passed." in result.stdout
+    assert f"(keep a copy elsewhere): {store.verify().head}" in result.stdout
 
 
 def test_what_clients_were_told_may_come_from_standard_input(store: Store) -> None:
@@ -71,9 +71,9 @@ def test_what_clients_were_told_may_come_from_standard_input(store: Store) -> No
     result = run("verify", "--acknowledged", "-", sent=sent)
 
     assert result.exit_code == 1
-    assert "✗  acknowledged         10  1 discrepancy" in result.stdout
+    assert "✗  acknowledged       10  1 discrepancy" in result.stdout
     assert "acknowledged: line 10: This line is no JSON." in result.stdout
-    assert "Something is not as it should be: acknowledged." in result.stdout
+    assert "Checks that found discrepancies: acknowledged." in result.stdout
 
 
 def test_json_has_every_check(store: Store) -> None:
@@ -99,7 +99,7 @@ def test_json_has_every_discrepancy(store: Store) -> None:
 
 
 def test_the_head_that_is_printed_is_one_that_is_taken(store: Store) -> None:
-    printed = run("verify").stdout.split("kept elsewhere: ")[1].split()[0]
+    printed = run("verify").stdout.split("elsewhere): ")[1].split()[0]
 
     assert run("verify", "--head", printed).exit_code == 0
     other = run("verify", "--head", printed[:-4] + "0000")
@@ -112,21 +112,21 @@ def test_attempts_are_judged_again_and_the_seed_is_told(store: Store) -> None:
     seed = some.stdout.split("--seed ")[1].split(".")[0]
 
     assert some.exit_code == 0
-    assert "✓  judged again          2  fine" in some.stdout
+    assert "✓  judged again        2  ok" in some.stdout
     data = data_of(run("verify", "--judge", "2", "--seed", seed, "--json"))
     assert data["seed"] == int(seed)
     assert data["checks"][-1]["looked_at"] == 2
-    assert "✓  judged again          9  fine" in run("verify", "--judge", "all").stdout
+    assert "✓  judged again        9  ok" in run("verify", "--judge", "all").stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         pytest.param(("--acknowledged", "absent.jsonl"), "absent.jsonl cannot be read", id="file"),
-        pytest.param(("--head", "12"), "is no head", id="head"),
+        pytest.param(("--head", "12"), "is not a head", id="head"),
         pytest.param(("--judge", "some"), "or all", id="judge"),
         pytest.param(("--judge", "0"), "or all", id="none"),
-        pytest.param(("--seed", "1"), "--seed is for --judge", id="seed"),
+        pytest.param(("--seed", "1"), "--seed needs --judge", id="seed"),
     ],
 )
 def test_a_wrong_call_ends_with_two(store: Store, arguments: tuple[str, ...], said: str) -> None:
@@ -173,7 +173,7 @@ def test_what_was_tampered_with_is_listed_by_its_id(
     # Whoever wrote into the store cannot move the cursor.
     assert "\x1b" not in result.stdout
     assert "idempotency: ?[2J[red]: What was answered to this key is no JSON." in result.stdout
-    assert "should be: attempts, audit chain, idempotency." in result.stdout
+    assert "discrepancies: attempts, audit chain, idempotency." in result.stdout
 
 
 def test_a_damaged_file_is_a_discrepancy(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
