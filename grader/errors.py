@@ -151,12 +151,18 @@ class FieldError(StudentError):
     @property
     def pointer(self) -> str:
         """The place as a JSON pointer into the request; an empty field is the whole answer."""
-        field = [_escape(self.field)] if self.field else []
-        return "/".join(["#", "answer", *field, *(str(index) for index in self.path)])
+        field = (self.field,) if self.field else ()
+        return to_pointer(("answer", *field, *self.path))
 
 
-def _escape(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
+#: A field's place in a request: names and positions from the outside in.
+FieldPath = tuple[str | int, ...]
+
+
+def to_pointer(path: FieldPath, *, source: str = "body") -> str:
+    """A field's place as a JSON pointer: ``#/scores/3/points``, or ``#query/limit``."""
+    names = [str(each).replace("~", "~0").replace("/", "~1") for each in path]
+    return "/".join(["#" if source == "body" else f"#{source}", *names])
 
 
 class AnswerRefused(StudentError):
@@ -184,15 +190,30 @@ class RequestError(KeysetError):
 
 @dataclass(frozen=True, slots=True)
 class ErrorDetail:
-    """One place of a request that cannot be taken, as a JSON pointer, with what would be right."""
+    """One field of a request that cannot be accepted, with what would be right.
 
-    pointer: str
+    `field` is its name or its path, such as ``("scores", 3, "points")``. `source` says where it was
+    sent: in the ``body``, or in the ``path``, the ``query``, a ``header`` or a ``cookie``.
+    """
+
+    field: str | FieldPath
     code: str
     detail: str
     expected: str = ""
     got: str = ""
     hint: str = ""
     column: int | None = None
+    source: str = "body"
+
+    @property
+    def path(self) -> FieldPath:
+        """The field's path; a field of the outermost level has one name."""
+        return (self.field,) if isinstance(self.field, str) else self.field
+
+    @property
+    def pointer(self) -> str:
+        """The field's place as a JSON pointer into the request."""
+        return to_pointer(self.path, source=self.source)
 
 
 class MalformedRequest(RequestError):
@@ -205,6 +226,11 @@ class MalformedRequest(RequestError):
     ) -> None:
         self.faults = faults[: self.MOST]
         super().__init__(message, code=code, hint=hint)
+
+    @classmethod
+    def of(cls, *faults: ErrorDetail, code: str = "") -> MalformedRequest:
+        """The error of some fields: its message, and its code unless given, are the first one's."""
+        return cls(faults[0].detail, code=code or faults[0].code, faults=faults)
 
 
 class NotSignedIn(RequestError):

@@ -48,8 +48,11 @@ def decode_one_of(
             return tuple(parts)
     except (ValueError, TypeError):
         pass
-    fault = ErrorDetail("#query/cursor", "cursor.invalid", "Take the cursor from a Link header.")
-    raise MalformedRequest(fault.detail, code="cursor.invalid", faults=(fault,))
+    raise MalformedRequest.of(
+        ErrorDetail(
+            "cursor", "cursor.invalid", "Take the cursor from a Link header.", source="query"
+        )
+    )
 
 
 def _is_queryable(part: str | int) -> bool:

@@ -87,15 +87,14 @@ def _to_issue(error: Mapping[str, Any], body: object) -> _Issue:
     source, *loc = error.get("loc") or ("body",)
     if source == "body":
         path, in_union = _follow(loc, body, keeps_last=error["type"] == "missing")
-        pointer = "/".join(["#", *(_escape(str(part)) for part in path)])
     else:
         path, in_union = loc[:1], False
-        pointer = f"#{source}/" + "/".join(_escape(str(part)) for part in path)
+    field = tuple(_printable(str(part)) for part in path)
     code, expected = _expectation(error)
     got = "" if error["type"] in ("missing", "extra_forbidden") else _kind(error.get("input"))
     name = _name(path) or ("The body" if source == "body" else f"The {source}")
     detail = _sentence(name, error, code, expected, got)
-    return _Issue(ErrorDetail(pointer, code, detail, expected, got), in_union)
+    return _Issue(ErrorDetail(field, code, detail, expected, got, source=source), in_union)
 
 
 def _follow(
@@ -181,10 +180,6 @@ def _name(path: Sequence[str | int]) -> str:
 
 def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text[:60])
-
-
-def _escape(part: str) -> str:
-    return _printable(part).replace("~", "~0").replace("/", "~1")
 
 
 def _without_shallow(misfits: Sequence[_Issue]) -> list[ErrorDetail]:

@@ -151,8 +151,8 @@ def _read_gradebook_query(
         For an order, a state or a cursor that there is not.
     """
     if state and state not in set(SelectionState):
-        fault = ErrorDetail("#query/state", "value.choice", f"There is no state {state!r}.")
-        raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,))
+        says = f"There is no state {state!r}."
+        raise MalformedRequest.of(ErrorDetail("state", "value.choice", says, source="query"))
     order = read_order(sort or BY_LOGIN.column)
     selection = Selection(text.strip(), section, SelectionState(state) if state else None)
     return _GradebookQuery(selection, order, parse_cursor(cursor, order))

@@ -105,7 +105,7 @@ def _read_extension(
 ) -> tuple[datetime | None, int]:
     """The due date and the extra attempts of a form, which must give something."""
     due_at = read_local_time(
-        form.get("due_at", ""), time_zone=membership.run.time_zone, pointer="#/due_at"
+        form.get("due_at", ""), time_zone=membership.run.time_zone, field="due_at"
     )
     text = form.get("extra_attempts", "").strip() or "0"
     is_number = text.isascii() and text.isdigit() and len(text) < 6
@@ -122,7 +122,7 @@ def _read_extension(
 
 
 def _make_error(field: str, code: str, says: str) -> MalformedRequest:
-    return MalformedRequest(says, code=code, faults=(ErrorDetail(f"#/{field}", code, says),))
+    return MalformedRequest.of(ErrorDetail(field, code, says))
 
 
 def _render_page(
