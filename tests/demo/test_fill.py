@@ -25,7 +25,7 @@ from grader.demo.texts import EXPLANATIONS, Quality, find_quality
 from grader.domain.roles import ALL_SCOPES, STUDENT_SCOPES, Role
 from grader.grading.audit.verify import verify
 from grader.grading.context import GradingContext
-from grader.grading.grades.export import to_csv
+from grader.grading.grades.export import to_csv_lines
 from grader.grading.grades.gradebook import load_gradebook
 from grader.grading.signing import SigningKey
 from grader.reading.fields import TextField
@@ -233,7 +233,7 @@ def test_two_demos_differ_in_their_numbers_and_not_in_their_grades(
 def grades_of(database: Database, context: GradingContext) -> list[str]:
     with database.read() as session:
         return [
-            to_csv(load_gradebook(session, context, run_id="demo", assignment=assignment))
+            "".join(to_csv_lines(load_gradebook(session, context, run_id="demo", assignment=assignment)))
             for assignment in (LATE, LAB, NEWEST)
         ]
 

@@ -117,8 +117,8 @@ def publish(
     """
     name = assignment.form.id
     _check_storable(assignment)
-    opens_at = normalize_date(opens_at, pointer="#/opens_at")
-    due_at = normalize_date(due_at, pointer="#/due_at")
+    opens_at = normalize_date(opens_at, field="opens_at")
+    due_at = normalize_date(due_at, field="due_at")
     check_date_order(opens_at, due_at)
     lock_assignment(session, run_id=run.id, assignment=name)
     current = find_in_force(session, run_id=run.id, assignment=name)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from grader.domain.roles import Scope
-from grader.grading.grades.export import BYTE_ORDER_MARK, to_csv, to_json_lines
+from grader.grading.grades.export import BYTE_ORDER_MARK, to_csv_lines, to_json_lines
 from grader.grading.grades.gradebook import Gradebook, load_gradebook, read_order
 from grader.store.queries.gradebook import Selection, SelectionState
 from grader.web.api import models as m
@@ -78,7 +78,7 @@ def get_grades(
             assignment=assignment,
             selection=Selection(q.strip(), section, state),
             order=order,
-            spot=spot,
+            cursor=spot,
             limit=limit if form == "json" else None,
         )
     if form != "json":
@@ -93,7 +93,7 @@ def _as_file(book: Gradebook, form: str, *, has_mark: bool) -> Response:
     # At once: a stream would wait for a free reader before each line.
     mark = BYTE_ORDER_MARK if has_mark and form == "csv" else ""
     return Response(
-        mark + to_csv(book) if form == "csv" else "".join(to_json_lines(book)),
+        mark + "".join(to_csv_lines(book) if form == "csv" else to_json_lines(book)),
         media_type="text/csv; charset=utf-8" if form == "csv" else _JSON_LINES,
         headers={
             "Content-Disposition": f'attachment; filename="{line.run_id}-{line.assignment}.{form}"'

@@ -140,7 +140,7 @@ def _read_decision(form: Mapping[str, str], part: ReviewTask) -> ReviewDecision 
     if not is_decided:
         if not comment:
             return None
-        says = f"{part.title}: say which items hold, or give points."
+        says = f"{part.title}: say which items are met, or give points."
         raise MalformedRequest.of(ErrorDetail("items", "review.empty", says))
     return ReviewDecision(name, items, points, comment, form.get(f"{name}.version", ""))
 
