@@ -1,4 +1,4 @@
-"""Tokens: made once, shown once, revoked at once."""
+"""Tokens for programs: made for a person or a course run, shown once, revoked at any time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from grader.accounts.callers import TOKEN_PREFIX, Caller, Membership, hash_secret
+from grader.accounts.callers import TOKEN_PREFIX, Caller, Membership, hash_secret, record_action
 from grader.domain.roles import Role, Scope
 from grader.errors import ErrorDetail, MalformedRequest
 from grader.store.database import Session
@@ -21,7 +21,7 @@ MAX_DAYS = 400
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A token, with what only its owner may know."""
+    """A token with its secret, which only its owner may know."""
 
     line: TokenLine
     secret: str
@@ -37,7 +37,7 @@ def make_personal_token(
     at: datetime,
     by: str,
 ) -> NewToken:
-    """Make a token of a person."""
+    """Make a token for a person."""
     token = _make_token(label=label, scopes=scopes, days=days, at=at, person_id=person.id)
     return _add(session, token, at=at, by=by)
 
@@ -46,10 +46,10 @@ def make_own_token(
     session: Session, caller: Caller, *, label: str, scopes: Iterable[Scope], days: int,
     at: datetime,
 ) -> NewToken:  # fmt: skip
-    """Make a token for oneself, that may no more and lasts no longer than what it is made with."""
+    """Make a token for the caller, with no more scopes and no more time than the caller has."""
     person = caller.need_person()
-    wanted = _check_scopes(caller, scopes)
-    token = _make_token(label=label, scopes=wanted, days=days, at=at, person_id=person.id)
+    scopes = _check_scopes(caller, scopes)
+    token = _make_token(label=label, scopes=scopes, days=days, at=at, person_id=person.id)
     return _add(session, _limit_lifetime(token, caller), at=at, by=caller.id)
 
 
@@ -62,22 +62,22 @@ def make_service_token(
     days: int,
     at: datetime,
 ) -> NewToken:
-    """Make a token for a service in a course run, that may no more than what it is made with."""
+    """Make a token for a service in a course run, limited as one for the caller."""
     membership.need(Role.INSTRUCTOR)
-    wanted = _check_scopes(membership.caller, scopes)
-    token = _make_token(label=label, scopes=wanted, days=days, at=at, run_id=membership.run.id)
+    scopes = _check_scopes(membership.caller, scopes)
+    token = _make_token(label=label, scopes=scopes, days=days, at=at, run_id=membership.run.id)
     return _add(session, _limit_lifetime(token, membership.caller), at=at, by=membership.caller.id)
 
 
 def _check_scopes(caller: Caller, scopes: Iterable[Scope]) -> frozenset[Scope]:
-    wanted = frozenset(scopes)
-    for scope in sorted(wanted):
+    scopes = frozenset(scopes)
+    for scope in sorted(scopes):
         caller.need(scope)
-    return wanted
+    return scopes
 
 
 def _limit_lifetime(token: NewToken, caller: Caller) -> NewToken:
-    """The token, ending when the caller's own does at the latest; else none would ever end."""
+    """The token, which ends no later than the caller's own; or tokens could renew themselves."""
     end = caller.token_expires_at
     if end is None or token.line.expires_at <= end:
         return token
@@ -109,12 +109,12 @@ def _make_token(
     run_id: str | None = None,
 ) -> NewToken:
     if not 1 <= days <= MAX_DAYS:
-        fault = ErrorDetail("#/days", "days.range", f"A token lasts from 1 to {MAX_DAYS} days.")
-        raise MalformedRequest(fault.detail, code="token.invalid", faults=(fault,))
+        fault = ErrorDetail("days", "days.range", f"A token lasts from 1 to {MAX_DAYS} days.")
+        raise MalformedRequest.of(fault, code="token.invalid")
     names = tuple(sorted(scope.value for scope in scopes))
     if not names:
-        fault = ErrorDetail("#/scopes", "scopes.empty", "A token needs at least one scope.")
-        raise MalformedRequest(fault.detail, code="token.invalid", faults=(fault,))
+        fault = ErrorDetail("scopes", "scopes.empty", "A token needs at least one scope.")
+        raise MalformedRequest.of(fault, code="token.invalid")
     secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
     line = TokenLine(
         id=make_id("tok"),
@@ -144,7 +144,4 @@ def revoke_service_token(
     """Revoke a token of a course run."""
     membership.need(Role.INSTRUCTOR)
     revoke_token(session, token_id=token_id, run_id=membership.run.id, at=at)
-    add_audit_entry(
-        session, at=at, by=membership.caller.id, run_id=membership.run.id, action="token.revoked",
-        subject=token_id,
-    )  # fmt: skip
+    record_action(session, membership, at=at, action="token.revoked", subject=token_id)

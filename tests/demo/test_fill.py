@@ -233,7 +233,9 @@ def test_two_demos_differ_in_their_numbers_and_not_in_their_grades(
 def grades_of(database: Database, context: GradingContext) -> list[str]:
     with database.read() as session:
         return [
-            "".join(to_csv_lines(load_gradebook(session, context, run_id="demo", assignment=assignment)))
+            "".join(
+                to_csv_lines(load_gradebook(session, context, run_id="demo", assignment=assignment))
+            )
             for assignment in (LATE, LAB, NEWEST)
         ]
 

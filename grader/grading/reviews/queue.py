@@ -85,7 +85,7 @@ class ReviewQueue:
         return before, self.entries[place + 1] if place + 1 < len(ids) else None
 
     def waiting_for(self, membership: Membership, *, after: str | None = None) -> list[QueueEntry]:
-        """The open attempts that are not the caller's own, beginning after an attempt, in a circle."""
+        """The open attempts of others, beginning after an attempt and going round in a circle."""
         ids = [each.attempt.id for each in self.entries]
         start = ids.index(after) + 1 if after in ids else 0
         own = membership.enrolment.id if membership.enrolment else None

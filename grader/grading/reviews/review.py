@@ -30,9 +30,7 @@ from grader.store.queries.decisions import (
 from grader.store.queries.grades import GradeLine
 
 MAX_COMMENT_LENGTH = 10_000
-NOTHING_DECIDED = ErrorDetail(
-    "items", "review.empty", "Say which items are met, or give points."
-)
+NOTHING_DECIDED = ErrorDetail("items", "review.empty", "Say which items are met, or give points.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ _REFUSED = {
         "This person signs in another way", "The detail says who may make a link for whom."
     ),
     "member.own": Meaning("Nobody sends themselves away", "Ask another instructor."),
-    "member.staff": Meaning("A service sends away students only", "Ask an instructor."),
+    "member.staff": Meaning("A service may remove students only", "Ask an instructor."),
     "roster.outdated": Meaning(
         "The course has changed since the preview", "Look at the preview again."
     ),

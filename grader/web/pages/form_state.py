@@ -48,9 +48,7 @@ class FormState:
         if not self.details:
             return [self.problem.detail]
         return [
-            each.detail
-            for each in self.details
-            if not any(_is_about(each, name) for name in names)
+            each.detail for each in self.details if not any(_is_about(each, name) for name in names)
         ]
 
 
