@@ -149,7 +149,7 @@ def show_drilldown(
             membership,
             assignment=assignment,
             question=question,
-            wanted=wanted,
+            condition=wanted,
             after=(str(after[0]), str(after[1])) if after else None,
             limit=_PAGE,
         )
