@@ -88,7 +88,7 @@ def verify(
             acknowledged=lines,
             head=known,
             sample=sample,
-            tell=tell,
+            progress=tell,
         )
     if as_json:
         print_json(_as_data(result, sample))
