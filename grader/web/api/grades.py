@@ -10,7 +10,8 @@ from pydantic import AwareDatetime, Field
 from grader.domain.roles import Scope
 from grader.errors import MissingVersion, OutdatedVersion, RequestRefused, ReusedIdempotencyKey
 from grader.feedback.base import ReportModel
-from grader.grading.analytics.statistics import AssignmentStatistics, load_assignment_statistics
+from grader.grading.analytics.models import AssignmentStatistics
+from grader.grading.analytics.statistics import load_assignment_statistics
 from grader.grading.attempts.bundle_for import find_release_time
 from grader.grading.grades.extensions import record_extension
 from grader.grading.grades.external_scores import ScoreEntry, record_external_scores
