@@ -72,7 +72,10 @@ def find_latest_extensions(
     session: Session, *, run_id: str, assignment: str
 ) -> dict[str, ExtensionLine]:
     """The extensions in force for an assignment, by enrolment."""
-    lines = list_extensions(session, run_id=run_id, assignment=assignment)
+    return _select_latest(list_extensions(session, run_id=run_id, assignment=assignment))
+
+
+def _select_latest(lines: Sequence[ExtensionLine]) -> dict[str, ExtensionLine]:
     # The newest one of each student is written last, and stays.
     return {each.enrolment_id: each for each in sorted(lines, key=lambda each: each.number)}
 
@@ -127,15 +130,13 @@ def load_extensions(
     lines = list_extensions(session, run_id=membership.run.id, assignment=assignment)
     students = find_names_by_enrolment(session, enrolment_ids=[each.enrolment_id for each in lines])
     names = find_names(session, person_ids=[each.by for each in lines])
-    newest: dict[str, int] = {}
-    for line in lines:
-        newest[line.enrolment_id] = max(line.number, newest.get(line.enrolment_id, 0))
+    latest = _select_latest(lines)
     given = tuple(
         GivenExtension(
             line,
             *students[line.enrolment_id],
             by=names.get(line.by),
-            holds=line.number == newest[line.enrolment_id],
+            holds=line == latest[line.enrolment_id],
             is_after_publication=_is_after_release(published, lines[place + 1 :], line.at),
             effect=compute_extension_effect(published, line),
         )

@@ -156,7 +156,7 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
             "an attempt deleted but not its judgement",
             "DELETE FROM attempts WHERE id = :cora_late",
             by="acknowledged, judgements, grades, idempotency",
-            said="is not there.",
+            said="does not exist.",
         ),
         tampered(
             "more attempts than allowed",
@@ -214,7 +214,7 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
             "a publication deleted",
             f"DELETE FROM publications WHERE assignment = '{SINGLE_HEAD}'",
             by="attempts, grades",
-            said="is not there.",
+            said="is missing.",
         ),
         tampered(
             "a score",
