@@ -160,16 +160,29 @@ class FieldError(StudentError):
 
     @property
     def pointer(self) -> str:
-        """The place as a JSON pointer into the request."""
-        escaped = self.field.replace("~", "~0").replace("/", "~1")
-        return "/".join(["#/answer", *filter(None, [escaped]), *map(str, self.path)])
+        """The place as a JSON pointer into the request; an empty field is the whole answer."""
+        return to_pointer(self._place)
 
     @property
     def detail(self) -> ErrorDetail:
         """The same place in the shape that all requests share."""
         return ErrorDetail(
-            self.pointer, self.code, self.message, self.expected, self.got, self.hint, self.column
+            self._place, self.code, self.message, self.expected, self.got, self.hint, self.column
         )
+
+    @property
+    def _place(self) -> FieldPath:
+        return ("answer", *filter(None, [self.field]), *self.path)
+
+
+#: A field's place in a request: names and positions from the outside in.
+FieldPath = tuple[str | int, ...]
+
+
+def to_pointer(path: FieldPath, *, source: str = "body") -> str:
+    """A field's place as a JSON pointer: ``#/scores/3/points``, or ``#query/limit``."""
+    names = [str(each).replace("~", "~0").replace("/", "~1") for each in path]
+    return "/".join(["#" if source == "body" else f"#{source}", *names])
 
 
 class AnswerRefused(StudentError):
@@ -192,15 +205,30 @@ class RequestError(KeysetError):
 
 @dataclass(frozen=True, slots=True)
 class ErrorDetail:
-    """One place in a request that must change, as a JSON pointer, and what was expected there."""
+    """One field of a request that must change, and what was expected there.
 
-    pointer: str
+    `field` is its name or its path, such as ``("scores", 3, "points")``. `source` says where it was
+    sent: in the ``body``, or in the ``path``, the ``query``, a ``header`` or a ``cookie``.
+    """
+
+    field: str | FieldPath
     code: str
     detail: str
     expected: str = ""
     got: str = ""
     hint: str = ""
     column: int | None = None
+    source: str = "body"
+
+    @property
+    def path(self) -> FieldPath:
+        """The field's path; a field of the outermost level has one name."""
+        return (self.field,) if isinstance(self.field, str) else self.field
+
+    @property
+    def pointer(self) -> str:
+        """The field's place as a JSON pointer into the request."""
+        return to_pointer(self.path, source=self.source)
 
 
 class MalformedRequest(RequestError):
@@ -211,6 +239,11 @@ class MalformedRequest(RequestError):
     ) -> None:
         self.faults = faults[:MAX_PLACES]
         super().__init__(message, code=code, hint=hint)
+
+    @classmethod
+    def of(cls, *faults: ErrorDetail, code: str = "") -> MalformedRequest:
+        """The error of some fields: its message, and its code unless given, are the first one's."""
+        return cls(faults[0].detail, code=code or faults[0].code, faults=faults)
 
 
 class NotSignedIn(RequestError):

@@ -1,4 +1,4 @@
-"""Course runs: made by operators, with secrets of their own."""
+"""Course runs: made by operators, each with its own secret."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def make_run(
     at: datetime,
     by: str,
 ) -> RunLine:
-    """Make a course run, and the course where it is new.
+    """Make a course run, and its course if it is new.
 
     Raises
     ------
     MalformedRequest
-        Where a name or the time zone cannot be used.
-    Refused
-        Where there is such a run already.
+        If a name or the time zone cannot be used.
+    RequestRefused
+        If the run exists already.
     """
     _check(course_id, run_id, time_zone)
     if find_run(session, run_id=run_id) is not None:
@@ -49,26 +49,21 @@ def make_run(
 def _check(course_id: str, run_id: str, time_zone: str) -> None:
     faults = [
         ErrorDetail(
-            f"#/{name}",
+            name,
             "name.invalid",
-            f"{name} is made of small letters, digits and hyphens, such as attention-2026.",
+            f"{name} consists of lower-case letters, digits and hyphens, such as attention-2026.",
         )
         for name, value in (("course", course_id), ("id", run_id))
         if not _SLUG.fullmatch(value)
     ]
     if time_zone not in _time_zones():
-        faults.append(
-            ErrorDetail(
-                "#/time_zone",
-                "time_zone.unknown",
-                "This is no time zone; write one such as Europe/Warsaw.",
-            )
-        )
+        detail = "This is not a time zone; write one such as Europe/Warsaw."
+        faults.append(ErrorDetail("time_zone", "time_zone.unknown", detail))
     if faults:
-        raise MalformedRequest(faults[0].detail, code=faults[0].code, faults=tuple(faults))
+        raise MalformedRequest.of(*faults)
 
 
 @cache
 def _time_zones() -> frozenset[str]:
-    """All that there are; to list them takes a while, and they do not change."""
+    # Listing them takes a while, and they do not change.
     return frozenset(available_timezones())

@@ -1,4 +1,4 @@
-"""People: their accounts, made, changed and ended by operators."""
+"""People's accounts: made, changed and ended by operators."""
 
 from __future__ import annotations
 
@@ -18,56 +18,75 @@ from grader.store.queries.rosters import change_people, list_logins
 MAX_LOGIN_LENGTH = 100
 MAX_NAME_LENGTH = 200
 MAX_EMAIL_LENGTH = 200
+MAX_SECTION_LENGTH = 100
 
-# What looks like an identifier of ours could be taken for the place of somebody else.
+# A login that looks like an id could be mistaken for somebody else's enrolment.
 _IDENTIFIER = re.compile(r"[a-z]{2,4}_[0-9a-z]{26}")
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
-# Signs that turn the direction of the text around them make one name look like another.
+# Characters that change the direction of text can make one name look like another.
 _DIRECTION_MARKS = frozenset(
     "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )
 
 
 def normalize_text(text: str) -> str:
-    """Text in one of its several spellings, so that what looks alike is alike."""
+    """The text in Unicode's normal form, so that equal-looking texts are equal."""
     return unicodedata.normalize("NFC", text).strip()
 
 
-def describe_login_problem(login: str) -> str:
-    """What is wrong with a login, as a sentence; empty where it can be used."""
+def is_plain(text: str) -> bool:
+    """Whether text is one line without control characters, direction marks or lone surrogates.
+
+    Joiners are allowed: names in several scripts need them.
+    """
+    return not any(
+        c in _DIRECTION_MARKS or unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in text
+    )
+
+
+def _describe_login_problem(login: str) -> str:
     if not 1 <= len(login) <= MAX_LOGIN_LENGTH:
         return f"A login has 1 to {MAX_LOGIN_LENGTH} characters."
     if not login.isprintable() or any(c.isspace() or c in "/\\" for c in login):
         return "A login has no spaces, slashes or invisible characters."
     if login in (".", "..") or _IDENTIFIER.fullmatch(login):
-        return "This cannot be a login, because it could be taken for something else."
+        return "This cannot be a login, because it could be mistaken for something else."
     return ""
 
 
-def describe_name_problem(name: str) -> str:
-    """What is wrong with a name, as a sentence; empty where it can be used."""
+def _describe_name_problem(name: str) -> str:
     if not 1 <= len(name) <= MAX_NAME_LENGTH:
         return f"A name has 1 to {MAX_NAME_LENGTH} characters."
-    if not is_plain(name):
-        return "A name is one line of text without control characters."
-    return ""
+    return "" if is_plain(name) else "A name is one line of text without control characters."
 
 
-def describe_email_problem(email: str) -> str:
-    """What is wrong with an address, as a sentence; empty where it can be used."""
+def _describe_email_problem(email: str) -> str:
     if len(email) > MAX_EMAIL_LENGTH or not email.isprintable() or not _EMAIL.fullmatch(email):
-        return "This is no email address; one looks like ada@example.edu."
+        return "This is not an email address; one looks like ada@example.edu."
     return ""
 
 
-def is_plain(text: str) -> bool:
-    """Whether text is one line without signs that control, turn around or are none at all.
+def _describe_section_problem(section: str) -> str:
+    if len(section) > MAX_SECTION_LENGTH or not is_plain(section):
+        return f"A section is one line of at most {MAX_SECTION_LENGTH} characters."
+    return ""
 
-    Joiners are no such signs: names in several scripts need them.
-    """
-    return not any(
-        c in _DIRECTION_MARKS or unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in text
-    )
+
+_CHECKS = {
+    "login": _describe_login_problem,
+    "name": _describe_name_problem,
+    "email": _describe_email_problem,
+    "section": _describe_section_problem,
+}
+
+
+def check_fields(**values: str | None) -> list[ErrorDetail]:
+    """What is wrong with a login, a name, an email and a section; None is not checked."""
+    return [
+        ErrorDetail(field, f"{field}.invalid", problem)
+        for field, value in values.items()
+        if value is not None and (problem := _CHECKS[field](value))
+    ]
 
 
 def make_person(
@@ -85,18 +104,16 @@ def make_person(
     Raises
     ------
     MalformedRequest
-        With everything that cannot be used.
-    Refused
-        Where the login is taken, or differs from a taken one only in capital letters.
+        With every field that cannot be used.
+    RequestRefused
+        If the login is taken, or differs from a taken one only in capital letters.
     """
-    login, name, email = (
-        normalize_text(login),
-        normalize_text(name),
-        normalize_text(email or "") or None,
-    )
-    _check({"login": describe_login_problem(login)} | _problems(name, email))
-    # Every change of accounts ends in the audit chain. Taking its turn first makes two that want
-    # the same login wait for each other.
+    login, name = normalize_text(login), normalize_text(name)
+    email = normalize_text(email or "") or None
+    if faults := check_fields(login=login, name=name, email=email):
+        raise MalformedRequest.of(*faults)
+    # Every change of accounts ends in the audit chain. Locking the chain first makes two requests
+    # for the same login wait for each other.
     lock(session, ["audit"])
     taken = list_taken_logins(session).get(login.casefold())
     if taken is not None:
@@ -112,7 +129,7 @@ def make_person(
 
 
 def list_taken_logins(session: Session) -> dict[str, str]:
-    """All logins, also those that have ended, by their spelling in small letters."""
+    """All logins, also those of ended accounts, by their lower-case spelling."""
     return {login.casefold(): login for login in list_logins(session)}
 
 
@@ -126,14 +143,15 @@ def change_person(
     at: datetime,
     by: str,
 ) -> PersonLine:
-    """Change what is said, and return the person as it is now.
+    """Change an account and return the person as they are now.
 
-    What is None stays; an empty address takes the address away.
+    None leaves a field as it is; an empty email removes the address.
     """
     name = person.name if name is None else normalize_text(name)
     email = person.email if email is None else normalize_text(email) or None
     is_operator = person.is_operator if is_operator is None else is_operator
-    _check(_problems(name, email))
+    if faults := check_fields(name=name, email=email):
+        raise MalformedRequest.of(*faults)
     changed = replace(person, name=name, email=email, is_operator=is_operator)
     fields = [
         each
@@ -151,35 +169,18 @@ def change_person(
 
 
 def end_account(session: Session, person: PersonLine, *, at: datetime, by: str) -> None:
-    """End an account with every session, token and link; what the person did stays."""
+    """End an account with every session, token and link; the person's work stays."""
     people.change_person(session, person_id=person.id, ended_at=at)
     end_all_credentials(session, person_id=person.id, at=at)
     add_audit_entry(session, at=at, by=by, action="person.ended", subject=person.id)
 
 
 def get_by_login(session: Session, *, login: str) -> PersonLine:
-    """The person of this login; NotFound where there is none, or the account has ended."""
+    """The person with this login; NotFound if there is none or the account has ended."""
     login = normalize_text(login)
-    if describe_login_problem(login):
+    if check_fields(login=login):
         raise NotFound("There is nobody with this login.")
     person = people.find_person(session, login=login)
     if person is None:
         raise NotFound(f"There is nobody with the login {login}.")
     return person
-
-
-def _problems(name: str, email: str | None) -> dict[str, str]:
-    return {
-        "name": describe_name_problem(name),
-        "email": describe_email_problem(email) if email else "",
-    }
-
-
-def _check(problems: dict[str, str]) -> None:
-    faults = tuple(
-        ErrorDetail(f"#/{field}", f"{field}.invalid", problem)
-        for field, problem in problems.items()
-        if problem
-    )
-    if faults:
-        raise MalformedRequest(faults[0].detail, code=faults[0].code, faults=faults)

@@ -1,15 +1,14 @@
 """What a roster would change in a course run, before anything is changed.
 
-What a roster may do, whoever brings it:
+The rules, for every caller:
 
-- Nobody is removed. Those who are missing on a complete roster leave, students only; their work
-  stays, and they come back by standing on a roster again.
-- A login that is known is enrolled; nobody is there twice.
-- The name and the address of an account are changed only if the person takes part in no other
-  course run and does not operate the service. Others keep theirs, and the plan says so.
-- Roles are given by instructors, and none above their own. A service enrols students only. Only
-  an operator gives a role to an account that operates the service, and nobody gives up the role by
-  which they change rosters.
+- Nobody is deleted. Students who are missing on a complete roster leave; their work stays, and they
+  return when a roster lists them again.
+- An account with a known login is enrolled; no second account is made.
+- The name and the address of an account change only if the person takes part in no other course run
+  and does not operate the service. Other accounts keep theirs, and the plan says so.
+- Instructors give roles, none above their own. A service enrols students only. Only an operator
+  gives a role to an operator's account, and nobody gives up the role by which they change rosters.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ class RosterChangeKind(StrEnum):
     NEW = "new"
     """An account is made and enrolled."""
     ENROLLED = "enrolled"
-    """An account that is there already is enrolled."""
+    """An existing account is enrolled."""
     RETURNING = "returning"
-    """Somebody who had left comes back."""
+    """Somebody who had left returns."""
     CHANGED = "changed"
     """Role, section, name or address change."""
     UNCHANGED = "unchanged"
-    """Everything is so already."""
+    """Nothing changes."""
     LEAVING = "leaving"
     """A student who is missing on a complete roster leaves."""
 
@@ -58,7 +57,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class RosterChange:
-    """What happens to one person, as it will be afterwards."""
+    """What happens to one person, with the values afterwards."""
 
     kind: RosterChangeKind
     login: str
@@ -68,13 +67,13 @@ class RosterChange:
     section: str
     differences: tuple[Difference, ...] = ()
     kept: tuple[str, ...] = ()
-    """What the roster says otherwise and what stays, because the account is not only of here."""
+    """The fields that stay although the roster differs, because the account is used elsewhere."""
     person_id: str | None = None
     enrolment_id: str | None = None
     line: int | None = None
 
     def changes(self, field: str) -> bool:
-        """Whether something is otherwise afterwards."""
+        """Whether a field changes."""
         return any(each.field == field for each in self.differences)
 
 
@@ -87,12 +86,12 @@ class RosterPlan:
     changes: tuple[RosterChange, ...]
 
     def of(self, *kinds: RosterChangeKind) -> list[RosterChange]:
-        """Those to whom this happens."""
+        """The changes of these kinds."""
         return [each for each in self.changes if each.kind in kinds]
 
     @property
     def counts(self) -> dict[RosterChangeKind, int]:
-        """To how many each thing happens."""
+        """The number of changes of each kind."""
         return {kind: len(self.of(kind)) for kind in RosterChangeKind}
 
     @property
@@ -102,7 +101,7 @@ class RosterPlan:
 
     @property
     def digest(self) -> str:
-        """The hash of all changes: two plans that differ in anything have different ones."""
+        """The hash of all changes; any difference between two plans gives another digest."""
         return hashlib.sha256(orjson.dumps(self.changes)).hexdigest()
 
 
@@ -114,16 +113,16 @@ def plan_roster(
     Parameters
     ----------
     where
-        A caller's place in the run; the run itself for the operator of the machine.
+        The caller's membership; the run itself for the operator at the command line.
     is_complete
-        Whether students who are not on it leave.
+        Whether students who are not on the roster leave.
 
     Raises
     ------
     MissingRole, MissingScope
-        Where the caller may not change rosters.
+        If the caller may not change rosters.
     MalformedRequest
-        With every line that cannot be done.
+        With every line that cannot be applied.
     """
     run = check_roster_access(where)
     logins = [line.login for line in roster.lines]
@@ -138,7 +137,7 @@ def plan_roster(
 
 
 def check_roster_access(where: Membership | RunLine) -> RunLine:
-    """The course run, for somebody who may change who takes part."""
+    """The course run, for a caller who may change who takes part."""
     if isinstance(where, RunLine):
         return where
     where.need(Role.INSTRUCTOR)
@@ -146,7 +145,7 @@ def check_roster_access(where: Membership | RunLine) -> RunLine:
     return where.run
 
 
-# What cannot be done
+# Lines that cannot be applied
 
 
 def _misspelt(session: Session, roster: Roster, accounts: dict[str, AccountLine]) -> dict[str, str]:
@@ -168,7 +167,7 @@ def _refuse_lines(
     for line in roster.lines:
         fault = _fault_of(where, line, accounts.get(line.login))
         if line.login in misspelt:
-            problem = f"{line.login} is not known, but {misspelt[line.login]} is; write it so."
+            problem = f"{line.login} is unknown; the known login is {misspelt[line.login]}."
             fault = make_cell_error(line.line, "login", "login.spelling", problem)
         if fault is not None:
             faults.append(fault)
@@ -179,46 +178,44 @@ def _refuse_lines(
 def _fault_of(
     where: Membership | RunLine, line: RosterLine, account: AccountLine | None
 ) -> ErrorDetail | None:
-    """Why a line cannot be done, if so."""
+    """Why a line cannot be applied; None if it can."""
     if account is not None and account.is_ended:
-        problem = f"The account {line.login} has ended; only an operator can help."
+        problem = f"The account {line.login} has ended; ask an operator."
         return make_cell_error(line.line, "login", "login.ended", problem)
-    # The operator of the machine, and operators who call, may do all the rest.
+    # An operator, at the command line or as a caller, may do all the rest.
     if isinstance(where, RunLine) or where.caller.is_operator:
         return None
     if account is not None and account.person.is_operator and _changes_membership(line, account):
-        problem = f"{line.login} operates the service; only an operator changes its role."
+        problem = f"{line.login} is an operator; only an operator may change this role."
         return make_cell_error(line.line, "login", "login.operator", problem)
     if (
         where.caller.person is None
         and _changes_membership(line, account)
         and _is_about_staff(line, account)
     ):
-        problem = "A service enrols students only; other roles are given by a person."
+        problem = "A service enrols students only; a person gives the other roles."
         return make_cell_error(line.line, "role", "role.service", problem)
     is_own = account is not None and account.person.id == where.caller.id
     if is_own and line.role not in (None, where.role):
-        problem = "You cannot give up your own role by a roster."
+        problem = "You cannot give up your own role with a roster."
         return make_cell_error(line.line, "role", "role.own", problem)
     return None
 
 
 def _changes_membership(line: RosterLine, account: AccountLine | None) -> bool:
-    """Whether somebody's place would be another one afterwards."""
-    place = account.enrolment if account else None
-    if place is None or (account is not None and account.has_left):
+    """Whether somebody's membership or role would change."""
+    if account is None or account.enrolment is None or account.has_left:
         return True
-    return line.role not in (None, place.role)
+    return line.role not in (None, account.enrolment.role)
 
 
 def _is_about_staff(line: RosterLine, account: AccountLine | None) -> bool:
     """Whether a role above the student's is given or taken."""
-    place = account.enrolment if account else None
-    roles = {line.role, place.role if place else None}
-    return not roles <= {None, Role.STUDENT}
+    enrolment = account.enrolment if account else None
+    return not {line.role, enrolment.role if enrolment else None} <= {None, Role.STUDENT}
 
 
-# What happens to each
+# The changes
 
 _ACCOUNT_FIELDS = ("name", "email")
 
@@ -230,40 +227,38 @@ def _plan_line(line: RosterLine, account: AccountLine | None) -> RosterChange:
             line.section or "", line=line.line,
         )  # fmt: skip
     before = _current_values(account)
-    after = _wanted_values(line, account, before)
+    after = _new_values(line, account, before)
     kept: tuple[str, ...] = ()
     if not _may_rename(account):
         kept = tuple(field for field in _ACCOUNT_FIELDS if after[field] != before[field])
         after |= {field: before[field] for field in kept}
-    place = account.enrolment
+    enrolment = account.enrolment
     differences = [
         Difference(field, before[field], after[field])
         for field in before
-        if place and after[field] != before[field]
+        if enrolment and after[field] != before[field]
     ]
     return RosterChange(
         _kind(account, differences), line.login, after["name"], after["email"] or None,
         Role(after["role"]), after["section"], tuple(differences), kept, account.person.id,
-        place.id if place else None, line.line,
+        enrolment.id if enrolment else None, line.line,
     )  # fmt: skip
 
 
 def _current_values(account: AccountLine) -> dict[str, str]:
-    person, place = account.person, account.enrolment
+    person, enrolment = account.person, account.enrolment
     return {
         "name": person.name,
         "email": person.email or "",
-        "role": place.role if place else "",
-        "section": place.section if place else "",
+        "role": enrolment.role if enrolment else "",
+        "section": enrolment.section if enrolment else "",
     }
 
 
-def _wanted_values(
-    line: RosterLine, account: AccountLine, before: dict[str, str]
-) -> dict[str, str]:
-    # Whoever comes back is a student, unless the roster says more.
-    is_here = account.enrolment is not None and not account.has_left
-    usual = before["role"] if is_here else Role.STUDENT
+def _new_values(line: RosterLine, account: AccountLine, before: dict[str, str]) -> dict[str, str]:
+    # Somebody who returns is a student, unless the roster says otherwise.
+    is_member = account.enrolment is not None and not account.has_left
+    usual = before["role"] if is_member else Role.STUDENT
     return {
         "name": line.name,
         "email": line.email or before["email"],
@@ -286,14 +281,14 @@ def _kind(account: AccountLine, differences: list[Difference]) -> RosterChangeKi
 
 
 def _leaving(member: MemberLine) -> RosterChange:
-    place = member.enrolment
+    enrolment = member.enrolment
     return RosterChange(
         RosterChangeKind.LEAVING,
         member.login,
         member.name,
         member.email,
-        place.role,
-        place.section,
-        person_id=place.person_id,
-        enrolment_id=place.id,
+        enrolment.role,
+        enrolment.section,
+        person_id=enrolment.person_id,
+        enrolment_id=enrolment.id,
     )

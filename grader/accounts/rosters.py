@@ -1,23 +1,14 @@
-"""Who takes part in a course run: rosters are read, planned, shown and then applied.
-
-`grader.accounts.roster_files` reads them, `grader.accounts.roster_plans` says what they would
-change and what they may not.
-"""
+"""Who takes part in a course run: rosters are applied, and single people are enrolled or leave."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from grader.accounts.callers import Membership
-from grader.accounts.roster_files import (
-    Roster,
-    RosterLine,
-    decode_roster,
-    describe_section_problem,
-    read_roster,
-)
+from grader.accounts.people import check_fields, normalize_text
+from grader.accounts.roster_files import Roster, RosterLine
 from grader.accounts.roster_plans import (
-    Difference,
     RosterChange,
     RosterChangeKind,
     RosterPlan,
@@ -29,42 +20,34 @@ from grader.errors import ErrorDetail, MalformedRequest, NotFound, RequestRefuse
 from grader.store.database import Session, lock
 from grader.store.ids import make_id
 from grader.store.queries.audit import add_audit_entry
-from grader.store.queries.courses import EnrolmentLine, MemberLine, RunLine, add_enrolments
-from grader.store.queries.people import PersonLine, add_people
+from grader.store.queries.courses import (
+    EnrolmentLine,
+    MemberLine,
+    RunLine,
+    add_enrolments,
+    find_member,
+)
+from grader.store.queries.people import PersonLine, add_people, get_person
 from grader.store.queries.rosters import change_enrolments, change_people, update_planner_statistics
 
-__all__ = [
-    "Difference",
-    "Roster",
-    "RosterChange",
-    "RosterChangeKind",
-    "RosterLine",
-    "RosterPlan",
-    "apply_confirmed_roster",
-    "apply_roster",
-    "decode_roster",
-    "end_enrolment",
-    "enrol",
-    "plan_roster",
-    "read_roster",
-]
-
-# So many people at once are worth telling the database.
+# From this many new people on, the database's statistics are updated.
 _LARGE_ROSTER = 1000
+# The line of the only person on a roster of one.
+_ONLY_LINE = 1
 
 
 def apply_roster(
     session: Session, where: Membership | RunLine, plan: RosterPlan, *, at: datetime, by: str
 ) -> None:
-    """Do what a plan says, all of it or nothing, with one entry in the audit chain.
+    """Carry out a plan, all of it or nothing, with one entry in the audit chain.
 
     Raises
     ------
-    Refused
-        Where the course run has changed since, so that something else would happen.
+    RequestRefused
+        If the course run has changed since, so that something else would happen.
     """
     run = check_roster_access(where)
-    # Two rosters wait for each other, and see what the other one did.
+    # Two rosters wait for each other, and the second sees what the first changed.
     lock(session, ["audit"])
     if plan_roster(session, where, plan.roster, is_complete=plan.is_complete) != plan:
         raise RequestRefused(
@@ -83,21 +66,21 @@ def apply_confirmed_roster(
     roster: Roster,
     *,
     is_complete: bool,
-    seen: str,
+    digest: str,
     at: datetime,
     by: str,
 ) -> RosterPlan:
-    """Apply a roster if it still changes exactly what somebody has seen: the plan of that digest.
+    """Apply a roster if its plan still has the digest that was confirmed.
 
     Raises
     ------
-    Refused
-        Where anything else would happen now.
+    RequestRefused
+        If it would change anything else now.
     """
     # From here on nobody else changes who takes part.
     lock(session, ["audit"])
     plan = plan_roster(session, where, roster, is_complete=is_complete)
-    if plan.digest != seen:
+    if plan.digest != digest:
         raise RequestRefused(
             "What this roster changes is no longer what you saw. Look at it again.",
             code="roster.outdated",
@@ -134,57 +117,6 @@ def _change(session: Session, run: RunLine, plan: RosterPlan, *, at: datetime) -
     change_enrolments(session, leaving, left_at=at)
 
 
-def enrol(
-    session: Session,
-    where: Membership | RunLine,
-    person: PersonLine,
-    *,
-    role: Role,
-    section: str | None = None,
-    at: datetime,
-    by: str,
-) -> RosterChange:
-    """Enrol one person, or change the person's role or section; without one it stays."""
-    problem = describe_section_problem(section or "")
-    if problem:
-        fault = ErrorDetail("#/section", "section.invalid", problem)
-        raise MalformedRequest(problem, code=fault.code, faults=(fault,))
-    roster = Roster((RosterLine(1, person.login, person.name, None, role, section),))
-    plan = plan_roster(session, where, roster, is_complete=False)
-    apply_roster(session, where, plan, at=at, by=by)
-    return plan.changes[0]
-
-
-def end_enrolment(
-    session: Session, where: Membership | RunLine, member: MemberLine, *, at: datetime, by: str
-) -> None:
-    """Note that somebody, of whatever role, takes part no longer.
-
-    Raises
-    ------
-    Refused
-        Where it is the caller, who could not come back alone, or a service sends staff away.
-    """
-    run = check_roster_access(where)
-    if member.enrolment.run_id != run.id:
-        raise NotFound
-    if isinstance(where, Membership):
-        _refuse_leaving(where, member.enrolment)
-    change_enrolments(session, [member.enrolment], left_at=at)
-    add_audit_entry(
-        session, at=at, by=by, run_id=run.id, action="member.left", subject=member.enrolment.id
-    )
-
-
-def _refuse_leaving(membership: Membership, enrolment: EnrolmentLine) -> None:
-    if membership.enrolment == enrolment:
-        raise RequestRefused(
-            "You cannot send yourself away; ask another instructor.", code="member.own"
-        )
-    if membership.caller.person is None and enrolment.role is not Role.STUDENT:
-        raise RequestRefused("A service sends away students only.", code="member.staff")
-
-
 def _person(change: RosterChange, person_id: str) -> PersonLine:
     return PersonLine(person_id, change.login, change.name, change.email, is_operator=False)
 
@@ -204,7 +136,7 @@ def _record(
     at: datetime,
     by: str,
 ) -> None:
-    """Tell the audit chain how many came and went, and whose role is not just a new student's."""
+    """Record the counts in the audit chain, and every role that is not a new student's."""
     roles = {each.id: each.role.value for each in added if each.role is not Role.STUDENT}
     for change in plan.of(RosterChangeKind.RETURNING, RosterChangeKind.CHANGED):
         if change.enrolment_id and change.changes("role"):
@@ -218,3 +150,126 @@ def _record(
         session, at=at, by=by, run_id=run.id, action="roster.applied", subject=run.id,
         details=details,
     )  # fmt: skip
+
+
+# One person
+
+
+def enrol(
+    session: Session,
+    where: Membership | RunLine,
+    person: PersonLine,
+    *,
+    role: Role,
+    section: str | None = None,
+    at: datetime,
+    by: str,
+) -> RosterChange:
+    """Enrol one person, or change the person's role or section; a section of None stays."""
+    if faults := check_fields(section=section):
+        raise MalformedRequest.of(*faults)
+    roster = Roster((RosterLine(_ONLY_LINE, person.login, person.name, None, role, section),))
+    plan = plan_roster(session, where, roster, is_complete=False)
+    apply_roster(session, where, plan, at=at, by=by)
+    return plan.changes[0]
+
+
+def add_member(
+    session: Session,
+    membership: Membership,
+    *,
+    login: str,
+    name: str,
+    email: str,
+    role: Role,
+    section: str,
+    at: datetime,
+) -> RosterChange:
+    """Enrol somebody who does not take part yet, and make an account if there is none.
+
+    An existing account keeps its name and its address, as with any roster.
+
+    Raises
+    ------
+    MalformedRequest
+        With every field that cannot be used, or if the person takes part already.
+    """
+    check_roster_access(membership)
+    login, name, section = normalize_text(login), normalize_text(name), normalize_text(section)
+    email_or_none = normalize_text(email) or None
+    faults = check_fields(login=login, name=name, email=email_or_none, section=section)
+    if not faults and find_member(session, run_id=membership.run.id, login=login):
+        detail = f"{login} takes part already; change the role on the page of {login}."
+        faults = [ErrorDetail("login", "login.twice", detail)]
+    if faults:
+        raise MalformedRequest.of(*faults, code="member.invalid")
+    roster = Roster((RosterLine(_ONLY_LINE, login, name, email_or_none, role, section),))
+    try:
+        plan = plan_roster(session, membership, roster, is_complete=False)
+    except MalformedRequest as error:
+        raise _without_line_numbers(error) from None
+    apply_roster(session, membership, plan, at=at, by=membership.caller.id)
+    return plan.changes[0]
+
+
+def change_member(
+    session: Session,
+    membership: Membership,
+    member: MemberLine,
+    *,
+    role: Role,
+    section: str,
+    at: datetime,
+) -> RosterChange:
+    """Change somebody's role or section; MalformedRequest if that is not possible."""
+    check_roster_access(membership)
+    person = get_person(session, person_id=member.enrolment.person_id)
+    section = normalize_text(section)
+    by = membership.caller.id
+    try:
+        return enrol(session, membership, person, role=role, section=section, at=at, by=by)
+    except MalformedRequest as error:
+        raise _without_line_numbers(error) from None
+
+
+def _without_line_numbers(error: MalformedRequest) -> MalformedRequest:
+    """The same error for a form, which has fields and no lines."""
+    faults = [
+        replace(
+            each,
+            field=each.path[-1:],
+            detail=each.detail.removeprefix(f"Line {_ONLY_LINE}: "),
+        )
+        for each in error.faults
+    ]
+    return MalformedRequest.of(*faults, code="member.invalid")
+
+
+def end_enrolment(
+    session: Session, where: Membership | RunLine, member: MemberLine, *, at: datetime, by: str
+) -> None:
+    """End somebody's enrolment, whatever their role.
+
+    Raises
+    ------
+    RequestRefused
+        If it is the caller's own, who could not come back alone, or a service removes staff.
+    """
+    run = check_roster_access(where)
+    if member.enrolment.run_id != run.id:
+        raise NotFound
+    if isinstance(where, Membership):
+        _refuse_leaving(where, member.enrolment)
+    change_enrolments(session, [member.enrolment], left_at=at)
+    add_audit_entry(
+        session, at=at, by=by, run_id=run.id, action="member.left", subject=member.enrolment.id
+    )
+
+
+def _refuse_leaving(membership: Membership, enrolment: EnrolmentLine) -> None:
+    if membership.enrolment == enrolment:
+        raise RequestRefused(
+            "You cannot remove yourself; ask another instructor.", code="member.own"
+        )
+    if membership.caller.person is None and enrolment.role is not Role.STUDENT:
+        raise RequestRefused("A service may remove students only.", code="member.staff")

@@ -1,4 +1,4 @@
-"""Signing in: by a link that works once, or by a password."""
+"""Signing in: by a link that works once, or by a password; the session; form tokens."""
 
 from __future__ import annotations
 
@@ -10,10 +10,18 @@ from functools import cache
 
 from pwdlib import PasswordHash
 
-from grader.accounts.callers import hash_secret
-from grader.errors import ErrorDetail, MalformedRequest, NotSignedIn
+from grader.accounts.callers import Caller, Membership, get_membership, hash_secret
+from grader.domain.roles import Role, Scope
+from grader.errors import (
+    ErrorDetail,
+    MalformedRequest,
+    NotFound,
+    NotSignedIn,
+    RequestRefused,
+)
 from grader.store.database import Session
 from grader.store.queries.audit import add_audit_entry
+from grader.store.queries.courses import MemberLine, list_enrolments
 from grader.store.queries.credentials import (
     add_browser_session,
     add_sign_in_link,
@@ -35,7 +43,7 @@ MAX_PASSWORD_LENGTH = 200
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """A browser's session, with what only the browser may know."""
+    """A browser's session with its secret, which only the browser may know."""
 
     person: PersonLine
     secret: str
@@ -60,14 +68,59 @@ def make_sign_in_link(
     return code
 
 
-def sign_in_by_link(session: Session, code: str, *, at: datetime) -> NewSession:
-    """Use up a link.
+def make_link_for(
+    session: Session, membership: Membership, member: MemberLine, *, at: datetime
+) -> str:
+    """Make a code that signs in a student or an assistant of the course once.
 
     Raises
     ------
-    NotSignedIn
-        Where it was used before, has expired or never was.
+    RequestRefused
+        If the person may do anything, in any course, that the caller may not.
+    MissingScope
+        If a token makes a link for staff and lacks the scopes of staff.
     """
+    membership.need(Role.INSTRUCTOR)
+    membership.caller.need(Scope.ROSTER)
+    person = get_person(session, person_id=member.enrolment.person_id)
+    if _outranks(session, membership.caller, person):
+        raise RequestRefused(
+            "You may make links for students and assistants of your own courses; an operator "
+            "makes the others.",
+            code="link.not_allowed",
+        )
+    if member.enrolment.role is not Role.STUDENT:
+        # A session has every scope, so a link must not give what the token lacks.
+        membership.caller.need(Scope.GRADES_READ)
+        membership.caller.need(Scope.GRADES_WRITE)
+    return make_sign_in_link(
+        session, person, at=at, by=membership.caller.id, run_id=membership.run.id
+    )
+
+
+def _outranks(session: Session, caller: Caller, person: PersonLine) -> bool:
+    """Whether a person may do anything, in any course, that the caller may not.
+
+    A link signs in everywhere: an instructor who enrols somebody from another course must not be
+    able to act as that person there.
+    """
+    if person.is_operator or caller.is_operator:
+        return person.is_operator
+    return any(
+        enrolment.role.rank >= _rank(session, caller, run_id=run.id)
+        for enrolment, run in list_enrolments(session, person_id=person.id)
+    )
+
+
+def _rank(session: Session, caller: Caller, *, run_id: str) -> int:
+    try:
+        return get_membership(session, caller, run_id=run_id).role.rank
+    except NotFound:
+        return -1
+
+
+def sign_in_by_link(session: Session, code: str, *, at: datetime) -> NewSession:
+    """Use up a link; NotSignedIn if it is unknown, was used before or has expired."""
     person_id = take_sign_in_link(session, digest=hash_secret(code), at=at)
     if person_id is None:
         raise NotSignedIn("This link was used before or has expired. Ask for a new one.")
@@ -76,24 +129,24 @@ def sign_in_by_link(session: Session, code: str, *, at: datetime) -> NewSession:
 
 @cache
 def _dummy_hash() -> str:
-    """Checked where there is no password, so that both take equally long."""
+    """Checked if there is no password, so that both cases take equally long."""
     return PasswordHash.recommended().hash("nobody has this password")
 
 
 def check_password(session: Session, *, login: str, password: str) -> str:
-    """The id of the person with this login and password; it takes a while on purpose.
+    """The id of the person with this login and password; slow on purpose.
 
     Raises
     ------
     NotSignedIn
-        In the same words whether it is the login or the password that is wrong.
+        With the same message for a wrong login and a wrong password.
     """
     found = find_password_hash(session, login=login)
     is_right = PasswordHash.recommended().verify(
         password[:MAX_PASSWORD_LENGTH], found[1] if found else _dummy_hash()
     )
     if found is None or not is_right:
-        raise NotSignedIn("This login and this password do not go together.")
+        raise NotSignedIn("The login or the password is wrong.")
     return found[0]
 
 
@@ -122,21 +175,17 @@ def sign_out(session: Session, secret: str, *, at: datetime) -> None:
 def set_password(
     session: Session, person: PersonLine, password: str | None, *, at: datetime, by: str
 ) -> None:
-    """Set a password, or take it away with None."""
+    """Set a password; None removes it."""
     if password is not None and not MIN_PASSWORD_LENGTH <= len(password) <= MAX_PASSWORD_LENGTH:
-        fault = ErrorDetail(
-            "#/password",
-            "password.length",
-            f"A password has {MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters.",
-        )
-        raise MalformedRequest(fault.detail, code="password.length", faults=(fault,))
+        detail = f"A password has {MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters."
+        raise MalformedRequest.of(ErrorDetail("password", "password.length", detail))
     hashed = PasswordHash.recommended().hash(password) if password is not None else None
     set_password_hash(session, person_id=person.id, password_hash=hashed)
     add_audit_entry(session, at=at, by=by, action="password.set", subject=person.id)
 
 
 def make_csrf_token(session_secret: str) -> str:
-    """What a form of this session carries, so that no other site can send it."""
+    """The token in the forms of this session, so that no other site can send them."""
     return hmac.digest(session_secret.encode(), b"keyset form", "sha256").hex()
 
 

@@ -1,13 +1,13 @@
-"""Tokens: made once, shown once, revoked at once."""
+"""Tokens for programs: made for a person or a course run, shown once, revoked at any time."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from grader.accounts.callers import TOKEN_PREFIX, Caller, Membership, hash_secret
+from grader.accounts.callers import TOKEN_PREFIX, Caller, Membership, hash_secret, record_action
 from grader.domain.roles import Role, Scope
 from grader.errors import ErrorDetail, MalformedRequest
 from grader.store.database import Session
@@ -21,7 +21,7 @@ MAX_DAYS = 400
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A token, with what only its owner may know."""
+    """A token with its secret, which only its owner may know."""
 
     line: TokenLine
     secret: str
@@ -37,20 +37,22 @@ def make_personal_token(
     at: datetime,
     by: str,
 ) -> NewToken:
-    """Make a token of a person."""
-    token = _make_token(label=label, scopes=scopes, days=days, at=at, person_id=person.id)
-    return _add(session, token, at=at, by=by)
+    """Make a token for a person."""
+    return _add_token(
+        session, label=label, scopes=scopes, days=days, at=at, by=by, person_id=person.id
+    )
 
 
 def make_own_token(
     session: Session, caller: Caller, *, label: str, scopes: Iterable[Scope], days: int,
     at: datetime,
 ) -> NewToken:  # fmt: skip
-    """Make a token for oneself, that may no more and lasts no longer than what it is made with."""
+    """Make a token for the caller, with no more scopes and no more time than the caller has."""
     person = caller.need_person()
-    wanted = _check_scopes(caller, scopes)
-    token = _make_token(label=label, scopes=wanted, days=days, at=at, person_id=person.id)
-    return _add(session, _limit_lifetime(token, caller), at=at, by=caller.id)
+    return _add_token(
+        session, label=label, scopes=_check_scopes(caller, scopes), days=days, at=at, by=caller.id,
+        person_id=person.id, ends_by=caller.token_expires_at,
+    )  # fmt: skip
 
 
 def make_service_token(
@@ -62,60 +64,47 @@ def make_service_token(
     days: int,
     at: datetime,
 ) -> NewToken:
-    """Make a token for a service in a course run, that may no more than what it is made with."""
+    """Make a token for a service in a course run, limited as one for the caller."""
     membership.need(Role.INSTRUCTOR)
-    wanted = _check_scopes(membership.caller, scopes)
-    token = _make_token(label=label, scopes=wanted, days=days, at=at, run_id=membership.run.id)
-    return _add(session, _limit_lifetime(token, membership.caller), at=at, by=membership.caller.id)
+    caller = membership.caller
+    return _add_token(
+        session, label=label, scopes=_check_scopes(caller, scopes), days=days, at=at, by=caller.id,
+        run_id=membership.run.id, ends_by=caller.token_expires_at,
+    )  # fmt: skip
 
 
 def _check_scopes(caller: Caller, scopes: Iterable[Scope]) -> frozenset[Scope]:
-    wanted = frozenset(scopes)
-    for scope in sorted(wanted):
+    scopes = frozenset(scopes)
+    for scope in sorted(scopes):
         caller.need(scope)
-    return wanted
+    return scopes
 
 
-def _limit_lifetime(token: NewToken, caller: Caller) -> NewToken:
-    """The token, ending when the caller's own does at the latest; else none would ever end."""
-    end = caller.token_expires_at
-    if end is None or token.line.expires_at <= end:
-        return token
-    return replace(token, line=replace(token.line, expires_at=end))
-
-
-def _add(session: Session, token: NewToken, *, at: datetime, by: str) -> NewToken:
-    line = token.line
-    add_token(session, line, digest=hash_secret(token.secret), by=by)
-    add_audit_entry(
-        session,
-        at=at,
-        by=by,
-        run_id=line.run_id,
-        action="token.made",
-        subject=line.id,
-        details={"person": line.person_id, "scopes": list(line.scopes)},
-    )
-    return token
-
-
-def _make_token(
+def _add_token(
+    session: Session,
     *,
     label: str,
     scopes: Iterable[Scope],
     days: int,
     at: datetime,
+    by: str,
     person_id: str | None = None,
     run_id: str | None = None,
+    ends_by: datetime | None = None,
 ) -> NewToken:
+    """Store a token that expires after some days, and no later than `ends_by`.
+
+    Without that limit, tokens could renew themselves forever.
+    """
     if not 1 <= days <= MAX_DAYS:
-        fault = ErrorDetail("#/days", "days.range", f"A token lasts from 1 to {MAX_DAYS} days.")
-        raise MalformedRequest(fault.detail, code="token.invalid", faults=(fault,))
+        fault = ErrorDetail("days", "days.range", f"A token lasts from 1 to {MAX_DAYS} days.")
+        raise MalformedRequest.of(fault, code="token.invalid")
     names = tuple(sorted(scope.value for scope in scopes))
     if not names:
-        fault = ErrorDetail("#/scopes", "scopes.empty", "A token needs at least one scope.")
-        raise MalformedRequest(fault.detail, code="token.invalid", faults=(fault,))
+        fault = ErrorDetail("scopes", "scopes.empty", "A token needs at least one scope.")
+        raise MalformedRequest.of(fault, code="token.invalid")
     secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
+    expires_at = at + timedelta(days=days)
     line = TokenLine(
         id=make_id("tok"),
         hint=secret[-4:],
@@ -124,9 +113,19 @@ def _make_token(
         run_id=run_id,
         scopes=names,
         made_at=at,
-        expires_at=at + timedelta(days=days),
+        expires_at=min(expires_at, ends_by) if ends_by else expires_at,
         revoked_at=None,
         used_at=None,
+    )
+    add_token(session, line, digest=hash_secret(secret), by=by)
+    add_audit_entry(
+        session,
+        at=at,
+        by=by,
+        run_id=run_id,
+        action="token.made",
+        subject=line.id,
+        details={"person": person_id, "scopes": list(names)},
     )
     return NewToken(line, secret)
 
@@ -144,7 +143,4 @@ def revoke_service_token(
     """Revoke a token of a course run."""
     membership.need(Role.INSTRUCTOR)
     revoke_token(session, token_id=token_id, run_id=membership.run.id, at=at)
-    add_audit_entry(
-        session, at=at, by=membership.caller.id, run_id=membership.run.id, action="token.revoked",
-        subject=token_id,
-    )  # fmt: skip
+    record_action(session, membership, at=at, action="token.revoked", subject=token_id)

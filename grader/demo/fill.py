@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from grader.accounts.courses import make_run
-from grader.accounts.rosters import apply_roster, plan_roster
+from grader.accounts.roster_plans import plan_roster
+from grader.accounts.rosters import apply_roster
 from grader.demo.answers import build_answer, make_pool
 from grader.demo.behaviour import (
     PlannedAnswer,

@@ -15,13 +15,9 @@ from grader.demo.schedule import ScheduledAssignment
 from grader.demo.texts import COMMENTS, Quality, find_quality
 from grader.domain.roles import ALL_SCOPES
 from grader.grading.context import GradingContext
-from grader.grading.grades.overrides import (
-    OutsideScore,
-    format_grade_version,
-    override_grade,
-    record_extension,
-    record_external_scores,
-)
+from grader.grading.grades.extensions import record_extension
+from grader.grading.grades.external_scores import ScoreEntry, record_external_scores
+from grader.grading.grades.overrides import format_grade_version, override_grade
 from grader.grading.reviews.review import ReviewTask, list_review_tasks, review_criterion
 from grader.store.database import Session
 from grader.store.queries.courses import MemberLine, RunLine
@@ -94,7 +90,7 @@ def _record_lab_scores(
 ) -> None:
     """Record lab scores in half points; a few students have none."""
     scores = [
-        OutsideScore(each.login, Decimal(_sample_lab_score(each, rng)) / 2)
+        ScoreEntry(each.login, Decimal(_sample_lab_score(each, rng)) / 2)
         for each in students
         if rng.random() < 0.9
     ]

@@ -56,24 +56,24 @@ class AttemptArrays:
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
-    """A mean over n students; None where n is zero."""
+class StudentMean:
+    """A mean over n students; None if there are none."""
 
     n: int
     value: float | None
 
 
-def _mean(values: FloatArray) -> Mean:
-    return Mean(len(values), float(values.mean()) if len(values) else None)
+def _mean(values: FloatArray) -> StudentMean:
+    return StudentMean(len(values), float(values.mean()) if len(values) else None)
 
 
-def compute_difficulty(tries: AttemptArrays) -> Mean:
+def compute_difficulty(tries: AttemptArrays) -> StudentMean:
     """The mean share of the points that first attempts earned: near 1 is easy, near 0 is hard."""
     first = tries.is_first
     return _mean(tries.points[first] / tries.possible[first])
 
 
-def compute_success_rate(tries: AttemptArrays) -> Mean:
+def compute_success_rate(tries: AttemptArrays) -> StudentMean:
     """The share of students whose best attempt earned everything."""
     students = np.unique(tries.student)
     return _mean(np.isin(students, tries.student[tries.is_solved]).astype(np.float64))
@@ -142,7 +142,7 @@ def _fisher_interval(value: float, n: int) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SolvingStep:
     """The k-th attempt: how many unsolved students made it, and how many of them solved it then.
 
     `unsolved` is S(k), the share that is still without a solution after k attempts.
@@ -155,15 +155,15 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Survival:
+class AttemptsToSolve:
     """How many attempts it takes n students; `censored` of them stopped without a solution."""
 
     n: int
     censored: int
-    steps: tuple[Step, ...]
+    steps: tuple[SolvingStep, ...]
 
 
-def estimate_survival(tries: AttemptArrays) -> Survival:
+def estimate_survival(tries: AttemptArrays) -> AttemptsToSolve:
     """Kaplan and Meier's estimate: who stops counts until then, and neither way afterwards."""
     solved_by, last = _find_solving_attempts(tries)
     stop = np.minimum(solved_by, last)
@@ -174,10 +174,10 @@ def estimate_survival(tries: AttemptArrays) -> Survival:
     tried = len(stop) - np.cumsum(stopped)[:-1]
     unsolved = np.cumprod(1 - solved / tried)
     steps = zip(tried.tolist(), solved.tolist(), unsolved.tolist(), strict=True)
-    return Survival(
+    return AttemptsToSolve(
         len(stop),
         int(np.count_nonzero(~is_solver)),
-        tuple(Step(place, *step) for place, step in enumerate(steps, start=1)),
+        tuple(SolvingStep(place, *step) for place, step in enumerate(steps, start=1)),
     )
 
 
@@ -207,16 +207,18 @@ MAX_PAUSE = 30 * 60 * _SECOND
 
 @dataclass(frozen=True, slots=True)
 class TimeToCorrect:
-    """How long n students worked until the first correct attempt: quartiles in seconds.
+    """The time from first view to first correct attempt, of the n students who have both.
 
-    `censored` students saw or tried the question and have not solved it; `untimed` ones solved it
-    and nothing is known about how long they worked.
+    `censored` students saw or tried the question and have not solved it; `untimed` ones solved it,
+    but it is not known how long they worked.
     """
 
     n: int
     censored: int
     untimed: int
-    quartiles: tuple[float, float, float] | None
+    lower_quartile_seconds: float | None
+    median_seconds: float | None
+    upper_quartile_seconds: float | None
 
 
 def compute_time_to_correct(tries: AttemptArrays, seen_at: IntArray) -> TimeToCorrect:
@@ -233,11 +235,16 @@ def compute_time_to_correct(tries: AttemptArrays, seen_at: IntArray) -> TimeToCo
     seconds = worked[is_timed] / _SECOND
     has_begun = seen_at >= 0
     has_begun[tries.student] = True
+    low, middle, high = (
+        np.percentile(seconds, [25, 50, 75]).tolist() if len(seconds) else (None, None, None)
+    )
     return TimeToCorrect(
         n=len(seconds),
         censored=int(np.count_nonzero(has_begun & ~is_solver)),
         untimed=int(np.count_nonzero(is_solver & ~is_timed)),
-        quartiles=_quartiles(seconds),
+        lower_quartile_seconds=low,
+        median_seconds=middle,
+        upper_quartile_seconds=high,
     )
 
 
@@ -271,10 +278,3 @@ def _compute_working_time(
     is_timed[student[is_work]] = True
     is_timed[student[begins & ((before < 0) | (pause < 0))]] = False
     return worked, is_timed
-
-
-def _quartiles(values: FloatArray) -> tuple[float, float, float] | None:
-    if not len(values):
-        return None
-    low, middle, high = np.percentile(values, [25, 50, 75]).tolist()
-    return low, middle, high

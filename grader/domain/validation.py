@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 from itertools import product
 from typing import Any
 
-FieldPath = tuple[str | int, ...]
+from grader.errors import FieldPath
 
 
 @dataclass(frozen=True, slots=True)

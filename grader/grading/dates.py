@@ -1,4 +1,4 @@
-"""Dates that people choose: opening and due dates, and extensions."""
+"""Dates that people choose: opening dates, due dates and extensions."""
 
 from __future__ import annotations
 
@@ -11,45 +11,30 @@ from grader.errors import ErrorDetail, MalformedRequest
 _FIRST_YEAR, _LAST_YEAR = 2000, 2999
 
 
-def normalize_date(moment: datetime | None, *, pointer: str) -> datetime | None:
-    """A date in UTC; None where there is none.
-
-    Raises
-    ------
-    MalformedRequest
-        For a year that nobody can have meant.
-    """
+def normalize_date(moment: datetime | None, *, field: str) -> datetime | None:
+    """A date in UTC, or None; MalformedRequest about `field` for an implausible year."""
     if moment is None:
         return None
-    _check_year(moment, pointer)
+    _check_year(moment, field)
     return moment.astimezone(UTC)
 
 
-def _check_year(moment: datetime, pointer: str) -> None:
-    if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
-        says = f"A date is between the years {_FIRST_YEAR} and {_LAST_YEAR}."
-        fault = ErrorDetail(pointer, "date.range", says, got=f"the year {moment.year}")
-        raise MalformedRequest(says, code=fault.code, faults=(fault,))
-
-
 def check_date_order(opens_at: datetime | None, due_at: datetime | None) -> None:
-    """Refuse an assignment that is due before it opens, because nobody could ever answer it."""
+    """Refuse an assignment that is due before it opens."""
     if opens_at is not None and due_at is not None and opens_at >= due_at:
-        says = "It would be due before it opens."
-        fault = ErrorDetail("#/due_at", "date.order", says)
-        raise MalformedRequest(says, code=fault.code, faults=(fault,))
+        raise _make_error("due_at", "date.order", "The due date must be after the opening date.")
 
 
-def read_local_time(text: str, *, time_zone: str, pointer: str) -> datetime | None:
-    """A local time as somebody typed it, such as 2026-12-08T23:59, in UTC; None for no text.
+def read_local_time(text: str, *, time_zone: str, field: str) -> datetime | None:
+    """A local time such as 2026-12-08T23:59 in UTC; None for an empty text.
 
-    As in an assignment's file, 23:59 means until that minute has passed.
+    As in an assignment's file, 23:59 lasts until the end of that minute.
 
     Raises
     ------
     MalformedRequest
-        Where it is no time, or where the clocks of the time zone show it never or twice because
-        they change that night.
+        About `field`: the text is not a time, or the time zone's clocks change that night and show
+        the time never or twice.
     """
     text = text.strip()
     if not text:
@@ -58,18 +43,24 @@ def read_local_time(text: str, *, time_zone: str, pointer: str) -> datetime | No
     try:
         local = datetime.strptime(text.replace("T", " "), "%Y-%m-%d %H:%M").replace(tzinfo=zone)
     except ValueError:
-        raise _make_error(pointer, "date.invalid", "Write a date and a time of day.") from None
-    _check_year(local, pointer)
+        raise _make_error(field, "date.invalid", "Write a date and a time of day.") from None
+    _check_year(local, field)
     day, hour = f"{local:%-d %B %Y}", f"{local:%H:%M}"
     if local.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != local.replace(tzinfo=None):
-        says = f"Clocks in {time_zone} go forward on {day} and never show {hour}."
-        raise _make_error(pointer, "date.absent", f"{says} Choose an hour later.")
+        detail = f"Clocks in {time_zone} go forward on {day} and never show {hour}."
+        raise _make_error(field, "date.absent", f"{detail} Choose a time one hour later.")
     if local.utcoffset() != local.replace(fold=1).utcoffset():
-        says = f"Clocks in {time_zone} go back on {day} and show {hour} twice."
-        raise _make_error(pointer, "date.twice", f"{says} Choose a time before or after that hour.")
+        detail = f"Clocks in {time_zone} go back on {day} and show {hour} twice."
+        raise _make_error(field, "date.twice", f"{detail} Choose a time before or after that hour.")
     end = timedelta(seconds=59) if local.minute == 59 else timedelta(0)
     return local.astimezone(UTC) + end
 
 
-def _make_error(pointer: str, code: str, says: str) -> MalformedRequest:
-    return MalformedRequest(says, code=code, faults=(ErrorDetail(pointer, code, says),))
+def _check_year(moment: datetime, field: str) -> None:
+    if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
+        detail = f"The year must be between {_FIRST_YEAR} and {_LAST_YEAR}."
+        raise _make_error(field, "date.range", detail, got=f"the year {moment.year}")
+
+
+def _make_error(field: str, code: str, detail: str, *, got: str = "") -> MalformedRequest:
+    return MalformedRequest.of(ErrorDetail(field, code, detail, got=got))

@@ -48,8 +48,11 @@ def decode_one_of(
             return tuple(key)
     except (ValueError, TypeError):
         pass
-    error = ErrorDetail("#query/cursor", "cursor.invalid", "Take the cursor from a Link header.")
-    raise MalformedRequest(error.detail, code="cursor.invalid", faults=(error,))
+    raise MalformedRequest.of(
+        ErrorDetail(
+            "cursor", "cursor.invalid", "Take the cursor from a Link header.", source="query"
+        )
+    )
 
 
 def _is_queryable(value: str | int) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.accounts.rosters import Roster, RosterLine, decode_roster, read_roster
+from grader.accounts.roster_files import Roster, RosterLine, decode_roster, read_roster
 from grader.domain.roles import Role
 from grader.errors import MalformedRequest
 
@@ -122,7 +122,7 @@ def test_all_faults_are_told_at_once() -> None:
     text = 'login,name,role\n,Ada,\nbob,"Bob\nthe second",\neve,Eve,boss\nada,Ada,student\n'
 
     assert pointers_of(text) == ["#/csv/2/login", "#/csv/3/name", "#/csv/5/role"]
-    assert str(refusal_of(text)) == "The roster cannot be used; it has 3 faults."
+    assert str(refusal_of(text)) == "The roster cannot be used; it has 3 errors."
 
 
 def test_twenty_thousand_people_fit_and_one_more_does_not() -> None:

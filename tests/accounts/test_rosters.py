@@ -9,8 +9,8 @@ import pytest
 
 from grader.accounts.callers import Caller, Membership
 from grader.accounts.people import end_account
-from grader.accounts.roster_plans import RosterChangeKind
-from grader.accounts.rosters import Difference, apply_roster, end_enrolment, enrol
+from grader.accounts.roster_plans import Difference, RosterChangeKind
+from grader.accounts.rosters import apply_roster, end_enrolment, enrol
 from grader.domain.roles import Role, Scope
 from grader.errors import MalformedRequest, MissingRole, MissingScope, NotFound, RequestRefused
 from grader.store.database import Database

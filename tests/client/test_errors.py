@@ -20,7 +20,7 @@ def test_a_token_that_is_not_accepted_is_told_in_plain_words(running: Running) -
         g.question("3b")
 
     assert str(refused.value).startswith(
-        "The token was not accepted: This token is not known, was revoked, or has expired."
+        "The token was not accepted: This token is unknown, was revoked, or has expired."
     )
     assert (refused.value.status, refused.value.code) == (401, "caller.unknown")
 

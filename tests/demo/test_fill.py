@@ -12,7 +12,7 @@ from grader.demo.fill import fill
 from grader.domain.roles import Role
 from grader.grading.audit.verify import verify
 from grader.grading.context import GradingContext
-from grader.grading.grades.export import to_csv
+from grader.grading.grades.export import to_csv_lines
 from grader.grading.grades.gradebook import load_gradebook
 from grader.grading.signing import SigningKey
 from grader.store.database import Database, open_database
@@ -92,7 +92,9 @@ def test_two_demos_differ_in_their_numbers_and_not_in_their_grades(
 def grades_of(database: Database, context: GradingContext) -> list[str]:
     with database.read() as session:
         return [
-            to_csv(load_gradebook(session, context, run_id="demo", assignment=assignment))
+            "".join(
+                to_csv_lines(load_gradebook(session, context, run_id="demo", assignment=assignment))
+            )
             for assignment in (LATE, LAB, NEWEST)
         ]
 

@@ -17,13 +17,9 @@ from sqlalchemy.pool import NullPool
 from grader.domain.roles import Role
 from grader.grading.audit.verify import Verification, verify
 from grader.grading.context import GradingContext
-from grader.grading.grades.overrides import (
-    OutsideScore,
-    format_grade_version,
-    override_grade,
-    record_extension,
-    record_external_scores,
-)
+from grader.grading.grades.extensions import record_extension
+from grader.grading.grades.external_scores import ScoreEntry, record_external_scores
+from grader.grading.grades.overrides import format_grade_version, override_grade
 from grader.grading.idempotency import IdempotencyKey, IdempotentResponse
 from grader.grading.publishing.publish import publish
 from grader.grading.reviews.review import review_criterion
@@ -190,7 +186,7 @@ def _decide(store: Store) -> None:
         )  # fmt: skip
         record_external_scores(
             session, store.context, place, assignment=SINGLE_HEAD, question="2a",
-            scores=[OutsideScore("ada", Decimal(17)), OutsideScore("bob", Decimal("2.25"))],
+            scores=[ScoreEntry("ada", Decimal(17)), ScoreEntry("bob", Decimal("2.25"))],
             source="lab", at=days(8),
         )  # fmt: skip
 

@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from grader.accounts.callers import Caller, Membership, get_membership
 from grader.accounts.courses import make_run
 from grader.accounts.people import get_by_login, make_person
-from grader.accounts.rosters import RosterPlan, apply_roster, enrol, plan_roster, read_roster
+from grader.accounts.roster_files import read_roster
+from grader.accounts.roster_plans import RosterPlan, plan_roster
+from grader.accounts.rosters import apply_roster, enrol
 from grader.domain.roles import ALL_SCOPES, Role
 from grader.store.database import Database, Session
 from grader.store.queries.courses import MemberLine, RunLine, get_run, list_members

@@ -10,18 +10,9 @@ import typer
 
 from grader.accounts.courses import make_run
 from grader.accounts.people import get_by_login
-from grader.accounts.roster_files import MAX_BYTES
-from grader.accounts.roster_plans import RosterChangeKind
-from grader.accounts.rosters import (
-    RosterChange,
-    RosterPlan,
-    apply_roster,
-    decode_roster,
-    end_enrolment,
-    enrol,
-    plan_roster,
-    read_roster,
-)
+from grader.accounts.roster_files import MAX_BYTES, decode_roster, read_roster
+from grader.accounts.roster_plans import RosterChange, RosterChangeKind, RosterPlan, plan_roster
+from grader.accounts.rosters import apply_roster, end_enrolment, enrol
 from grader.cli.console import (
     Command,
     JsonOption,

@@ -96,7 +96,7 @@ def verify(
             acknowledged=lines,
             head=known,
             sample=sample,
-            tell=show_step,
+            progress=show_step,
         )
     if as_json:
         print_json(_as_data(result, sample))

@@ -1,8 +1,7 @@
-"""The attempts behind a number: every figure of question analytics leads to them."""
+"""Drill-down: the attempts behind a figure of question analytics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -11,7 +10,7 @@ from heapq import nsmallest
 from grader.accounts.callers import Membership
 from grader.domain.behaviour import Traits, build_traits, hash_traits
 from grader.domain.roles import Role
-from grader.grading.analytics.tallies import is_unexplained
+from grader.grading.analytics.tallies import is_unexplained, is_unsolved
 from grader.grading.context import GradingContext
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
@@ -21,15 +20,14 @@ from grader.store.queries.insights import (
     stream_attempt_outcomes,
 )
 from grader.store.queries.rosters import find_names_by_enrolment
-
-_HUNDRED = Decimal(100)
+from grader.store.types import to_points
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptFilter:
-    """Which attempts at a question: all that is said must hold; nothing said is all of them.
+    """Which attempts at a question: those that meet all conditions given; by default all.
 
-    `group` is the key of a group of behaviour; `outcome` is that of `criterion`.
+    `group` is the key of a behaviour group; `outcome` is that of `criterion`.
     """
 
     misconception: str | None = None
@@ -40,34 +38,24 @@ class AttemptFilter:
     is_unsolved: bool = False
     needs_person: bool = False
 
-    def holds_for(self, line: AttemptOutcomeLine) -> bool:
-        """Whether an attempt is one of those."""
-        return all(claim(line) for claim in self._claims())
-
-    def _claims(self) -> list[Callable[[AttemptOutcomeLine], bool]]:
-        claims: list[Callable[[AttemptOutcomeLine], bool]] = []
-        if self.is_first:
-            claims.append(lambda line: line.number == 1)
-        if self.is_unsolved:
-            claims.append(lambda line: line.awarded < line.possible - line.pending)
-        if self.needs_person:
-            claims.append(lambda line: line.needs_person)
-        if self.misconception is not None:
-            claims.append(self._shows_misconception)
-        if self.group is not None:
-            claims.append(
-                lambda line: (
-                    is_unexplained(line) and hash_traits(build_traits(line.verdicts)) == self.group
-                )
-            )
-        if self.criterion is not None:
-            claims.append(self._came_out)
-        return claims
+    def matches(self, line: AttemptOutcomeLine) -> bool:
+        """Whether an attempt meets all conditions."""
+        return (
+            (not self.is_first or line.number == 1)
+            and (not self.is_unsolved or is_unsolved(line))
+            and (not self.needs_person or line.needs_person)
+            and (self.misconception is None or self._shows_misconception(line))
+            and (self.group is None or self._is_in_group(line))
+            and (self.criterion is None or self._has_outcome(line))
+        )
 
     def _shows_misconception(self, line: AttemptOutcomeLine) -> bool:
         return any(each["id"] == self.misconception for each in line.misconceptions)
 
-    def _came_out(self, line: AttemptOutcomeLine) -> bool:
+    def _is_in_group(self, line: AttemptOutcomeLine) -> bool:
+        return is_unexplained(line) and hash_traits(build_traits(line.verdicts)) == self.group
+
+    def _has_outcome(self, line: AttemptOutcomeLine) -> bool:
         return any(
             each["criterion"] == self.criterion and self.outcome in (None, each["outcome"])
             for each in line.verdicts
@@ -76,7 +64,7 @@ class AttemptFilter:
 
 @dataclass(frozen=True, slots=True)
 class ListedAttempt:
-    """An attempt with whose it is; points are the automatic ones."""
+    """An attempt with its student; points are the automatic ones."""
 
     id: str
     student: str
@@ -88,15 +76,15 @@ class ListedAttempt:
 
     @property
     def place(self) -> tuple[str, str]:
-        """Its place in the list, from which the next page goes on."""
+        """The attempt's place in the list, after which the next page begins."""
         return self.received_at.isoformat(), self.id
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptPage:
-    """Some attempts behind a number, the earliest first; `count` is that of all pages.
+    """A page of attempts, the earliest first; `count` and `students` are those of all pages.
 
-    `traits` are those of a group that was asked for.
+    `traits` are those of the behaviour group, if the filter names one.
     """
 
     rubric: Rubric
@@ -114,16 +102,16 @@ def list_filtered_attempts(
     *,
     assignment: str,
     question: str,
-    wanted: AttemptFilter,
+    condition: AttemptFilter,
     after: tuple[str, str] | None,
     limit: int,
 ) -> AttemptPage:
-    """The attempts of students at a question that are wanted, `limit` at most.
+    """The students' attempts at a question that meet a condition, `limit` at most.
 
     Raises
     ------
     NotFound
-        Where the course run has no such assignment, or the assignment no such question.
+        If the course run has no such assignment, or the assignment no such question.
     """
     membership.need(Role.ASSISTANT)
     published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
@@ -136,7 +124,7 @@ def list_filtered_attempts(
         for line in stream_attempt_outcomes(
             session, run_id=membership.run.id, assignment=assignment, question=question
         )
-        if line.enrolment_id in students and wanted.holds_for(line)
+        if line.enrolment_id in students and condition.matches(line)
     ]
     left = [line for line in found if after is None or _sort_key(line) > after]
     lines = nsmallest(limit, left, key=_sort_key)
@@ -147,14 +135,14 @@ def list_filtered_attempts(
             *names[line.enrolment_id],
             line.number,
             line.received_at,
-            line.awarded / _HUNDRED,
-            (line.possible - line.pending) / _HUNDRED,
+            to_points(line.awarded),
+            to_points(line.possible - line.pending),
         )
         for line in lines
     )
     owners = {line.enrolment_id for line in found}
     has_more = len(left) > len(lines)
-    traits = build_traits(found[0].verdicts) if found and wanted.group is not None else ()
+    traits = build_traits(found[0].verdicts) if found and condition.group is not None else ()
     return AttemptPage(rubric, rows, len(found), len(owners), has_more, traits)
 
 

@@ -1,4 +1,4 @@
-"""Variant fairness: whether a question is harder for those who drew something else."""
+"""Variant fairness: whether some draws make a question harder than others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from grader.rubric.catalog import Rubric
 from grader.store.database import Session
 from grader.store.queries.insights import list_first_attempts, list_students, stream_draws
 
-# The same attempts shall give the same p-values, whoever asks.
+# The same attempts always give the same p-values.
 _SEED = 20_260_101
 
 Measure = Callable[[Mapping[str, Any]], float]
@@ -32,7 +32,7 @@ Measure = Callable[[Mapping[str, Any]], float]
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number about what was drawn: `what` in words is it, and `measure` finds it in a variant."""
+    """A number computed from a variant by `measure`; `what` describes it in words."""
 
     name: str
     what: str
@@ -43,7 +43,7 @@ class Quantity:
 class Comparison:
     """How students did by one quantity, and whether it could be chance.
 
-    `p_value` is that of this quantity alone, `adjusted` counts in how many were looked at.
+    `p_value` is that of this quantity alone; `adjusted` accounts for all that were compared.
     """
 
     name: str
@@ -53,8 +53,8 @@ class Comparison:
     adjusted: float
 
     @property
-    def is_telling(self) -> bool:
-        """Whether chance alone hardly spreads the solvers like this."""
+    def is_significant(self) -> bool:
+        """Whether chance alone would hardly spread the solvers like this."""
         return self.adjusted < SIGNIFICANCE_LEVEL
 
     @property
@@ -70,7 +70,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """A question's comparisons over n students; none where these are too few."""
+    """A question's comparisons over n students; none if there are too few."""
 
     n: int
     comparisons: tuple[Comparison, ...] = ()
@@ -81,16 +81,16 @@ class Fairness:
         return self.n >= MIN_STUDENTS
 
     @property
-    def telling(self) -> tuple[Comparison, ...]:
-        """Those that are hardly chance, the clearest first."""
-        found = (each for each in self.comparisons if each.is_telling)
+    def significant(self) -> tuple[Comparison, ...]:
+        """The significant comparisons, the clearest first."""
+        found = (each for each in self.comparisons if each.is_significant)
         return tuple(sorted(found, key=lambda each: (each.adjusted, each.name)))
 
 
 def compare_draws(session: Session, published: PublishedAssignment, rubric: Rubric) -> Fairness:
-    """How first attempts came out by what was drawn; of students, those who left included.
+    """How students' first attempts came out by what was drawn, including those who left.
 
-    Counted are those who were shown the variant of the revision in force, and could earn something
+    Only attempts count that saw the variant of the revision in force and could earn something
     without a person.
     """
     run_id, assignment = published.line.run_id, published.line.assignment
@@ -129,7 +129,7 @@ def compare_quantities(
     found: list[tuple[Quantity, list[Group], float]] = []
     for place, quantity in enumerate(quantities):
         labels, codes = split_by_value(numbers[:, place])
-        # What is the same for everybody cannot be harder for some.
+        # A quantity that is the same for everybody makes no difference.
         if len(labels) > 1:
             groups = count_groups(labels, codes, solved)
             found.append((quantity, groups, compute_permutation_p_value(groups, generator)))
@@ -147,9 +147,9 @@ def compare_quantities(
 
 
 def list_quantities(draws: tuple[Draw, ...]) -> Iterator[Quantity]:
-    """The numbers about draws that might matter.
+    """The quantities of the draws that might matter.
 
-    Of a random rotation there are none: what it does to one student it does to all.
+    A random rotation has none: it affects every student alike.
     """
     for draw in draws:
         for name in draw.names:

@@ -1,61 +1,23 @@
-"""What the statistics of an assignment are made of; every figure comes with its n."""
+"""The statistics of an assignment as they are reported; every figure comes with its n."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
+from grader.domain.statistics import AttemptsToSolve, StudentMean, TimeToCorrect
 from grader.feedback.base import Points, ReportModel
-
-
-class StudentMean(ReportModel):
-    """A mean over n students; None where there are none."""
-
-    n: int
-    value: float | None
 
 
 class Discrimination(ReportModel):
     """The correlation of a question with all others, over n students, and its 95 % interval.
 
-    `value` and `interval` are None with fewer than 20 students, and where all have the same points.
+    `value` and `interval` are None with fewer than 20 students, or if all have the same points.
     """
 
     n: int
     value: float | None
     interval: tuple[float, float] | None
     is_dubious: bool
-
-
-class SolvingStep(ReportModel):
-    """The k-th attempt: unsolved students who made it, those who solved it then, and S(k)."""
-
-    attempt: int
-    tried: int
-    solved: int
-    unsolved: float
-
-
-class AttemptsToSolve(ReportModel):
-    """How many attempts it takes; `censored` of the n students stopped without a solution."""
-
-    n: int
-    censored: int
-    steps: tuple[SolvingStep, ...]
-
-
-class TimeToCorrect(ReportModel):
-    """The time from first view to first correct attempt, of the n students who have both.
-
-    `censored` students began and have not solved it; of `untimed` ones, who have, nothing is known
-    about how long they worked.
-    """
-
-    n: int
-    censored: int
-    untimed: int
-    lower_quartile_seconds: float | None
-    median_seconds: float | None
-    upper_quartile_seconds: float | None
 
 
 class MisconceptionCount(ReportModel):
@@ -89,7 +51,7 @@ class CriterionStatistics(ReportModel):
 
 
 class NeedsPerson(ReportModel):
-    """Attempts that could not be decided or judged; `examples` names the earliest of them."""
+    """Attempts that a person must look at; `examples` are the earliest of them."""
 
     students: int
     attempts: int
@@ -97,7 +59,7 @@ class NeedsPerson(ReportModel):
 
 
 class HourCount(ReportModel):
-    """How many attempts arrived in the hour that begins then."""
+    """How many attempts arrived in the hour that begins at `hour`."""
 
     hour: datetime
     attempts: int
@@ -106,7 +68,7 @@ class HourCount(ReportModel):
 class QuestionStatistics(ReportModel):
     """How students did on one question; `students` tried it.
 
-    The five figures about points are None for a question that earns none without a person.
+    The five figures about points are None for a question that only people grade.
     """
 
     question: str

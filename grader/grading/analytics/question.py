@@ -1,4 +1,4 @@
-"""Question analytics: statistics with the answers that nobody foresaw, kept for a while."""
+"""Question analytics: statistics with the answers that nothing explains, cached for a while."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from grader.domain.roles import Role
 from grader.grading.analytics.fairness import Fairness, compare_draws
 from grader.grading.analytics.models import AssignmentStatistics, QuestionStatistics
 from grader.grading.analytics.statistics import compute_statistics, load_assignment_data
-from grader.grading.analytics.tallies import OccurrenceCount, QuestionTally
+from grader.grading.analytics.tallies import QuestionTally, list_most_common
 from grader.grading.caches import CachedValue
 from grader.grading.context import GradingContext, PublishedAssignment
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
 from grader.store.queries.insights import compute_data_version
 
-#: So many groups are shown; the rest is counted.
+#: How many groups are shown; the rest is counted.
 MAX_GROUPS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class BehaviourGroup:
-    """Attempts that fit no known misconception and did the same, with the earliest of them."""
+    """Attempts of the same behaviour that fit no known misconception, with the earliest of them."""
 
     key: str
     traits: Traits
@@ -36,7 +36,7 @@ class BehaviourGroup:
 
 @dataclass(frozen=True, slots=True)
 class UnexplainedAttempts:
-    """The attempts at a question that nothing explains: the largest groups, and all in number."""
+    """The unexplained attempts at a question: the largest groups, and the counts of all."""
 
     groups: tuple[BehaviourGroup, ...]
     group_count: int
@@ -46,7 +46,7 @@ class UnexplainedAttempts:
 
 @dataclass(frozen=True, slots=True)
 class AssignmentAnalysis:
-    """An assignment's statistics, and what is left unexplained of each question."""
+    """An assignment's statistics, and the unexplained attempts at each question."""
 
     published: PublishedAssignment
     statistics: AssignmentStatistics
@@ -59,7 +59,7 @@ class AssignmentAnalysis:
 
 @dataclass(frozen=True, slots=True)
 class QuestionAnalysis:
-    """All that is known about how students did on one question."""
+    """The statistics of one question, its unexplained attempts and its fairness."""
 
     rubric: Rubric
     analysis: CachedValue[AssignmentAnalysis]
@@ -77,20 +77,20 @@ def load_assignment_analysis(
     at: datetime,
     patience: timedelta | None = None,
 ) -> CachedValue[AssignmentAnalysis]:
-    """How students did on an assignment, as of a moment ago; see `Keeper` for what that means.
+    """How students did on an assignment, by figures that may be a little old (see `caches`).
 
     Raises
     ------
     NotFound
-        Where the course run has no such assignment.
+        If the course run has no such assignment.
     """
     membership.need(Role.ASSISTANT)
     published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
 
     def make() -> AssignmentAnalysis:
         loaded = load_assignment_data(session, published)
-        left_over = {name: _unexplained(tally) for name, tally in loaded.tallies.items()}
-        return AssignmentAnalysis(published, compute_statistics(loaded), left_over)
+        unexplained = {name: _unexplained(tally) for name, tally in loaded.tallies.items()}
+        return AssignmentAnalysis(published, compute_statistics(loaded), unexplained)
 
     state = compute_data_version(session, run_id=membership.run.id, assignment=assignment)
     name = ("analysis", membership.run.id, assignment)
@@ -111,7 +111,7 @@ def load_question_analysis(
     Raises
     ------
     NotFound
-        Where the course run has no such assignment, or the assignment no such question.
+        If the course run has no such assignment, or the assignment no such question.
     """
     membership.need(Role.ASSISTANT)
     published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
@@ -119,7 +119,7 @@ def load_question_analysis(
     state = compute_data_version(session, run_id=membership.run.id, assignment=assignment)
     analysis = load_assignment_analysis(session, context, membership, assignment=assignment, at=at)
     if question not in analysis.value.unexplained:
-        # It was added a moment ago, while the figures of before will do for the others.
+        # The question is newer than the cached figures.
         no_patience = timedelta(0)
         analysis = load_assignment_analysis(
             session, context, membership, assignment=assignment, at=at, patience=no_patience
@@ -140,12 +140,7 @@ def load_question_analysis(
 
 
 def _unexplained(tally: QuestionTally) -> UnexplainedAttempts:
-    """The groups with the most students first."""
-
-    def rank(item: tuple[str, OccurrenceCount]) -> tuple[int, int, str]:
-        return -len(item[1].students), -item[1].attempts, item[0]
-
-    ranked = sorted(tally.unexplained.items(), key=rank)
+    ranked = list_most_common(tally.unexplained)
     return UnexplainedAttempts(
         tuple(
             BehaviourGroup(key, shown.data, len(shown.students), shown.attempts, shown.attempt_id)

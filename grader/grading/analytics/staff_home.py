@@ -1,4 +1,4 @@
-"""Today: what needs the staff of a course now, in a few counts that take no time."""
+"""The staff's home page: what needs attention now, in a few quick counts."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from grader.domain.statistics import MIN_STUDENTS
 from grader.grading.analytics.models import QuestionStatistics
 from grader.grading.analytics.question import load_assignment_analysis
 from grader.grading.context import GradingContext, PublishedAssignment
+from grader.grading.grades.extensions import find_latest_extensions
 from grader.store.database import Session
 from grader.store.queries import insights as counts
 from grader.store.queries.insights import StuckStudentLine
-from grader.store.queries.publications import ExtensionLine, list_extensions, list_in_force
+from grader.store.queries.publications import ExtensionLine, list_in_force
 
-#: Who has tried so often without solving it is stuck …
+#: A student is stuck after this many attempts without a solution …
 STUCK_AFTER = 3
-#: … where there is no more time left than this.
+#: … if no more time is left than this.
 DUE_WITHIN = timedelta(hours=24)
-#: What counts as lately.
+#: The time that counts as lately.
 RECENT = timedelta(hours=24)
-#: So old the figures behind dubious questions may be.
+#: The maximum age of the figures behind dubious questions.
 MAX_STATISTICS_AGE = timedelta(minutes=30)
-#: So many names are shown of those who are stuck at a question.
+#: How many names are shown of the students who are stuck at a question.
 MAX_NAMES = 12
 
 
 @dataclass(frozen=True, slots=True)
 class OpenReviews:
-    """What waits for a person in an assignment."""
+    """What people still have to review in an assignment."""
 
     published: PublishedAssignment
     to_review: int
@@ -40,7 +41,7 @@ class OpenReviews:
 
 @dataclass(frozen=True, slots=True)
 class StuckStudents:
-    """Who is stuck at a question; `students` are some of `count`."""
+    """The students who are stuck at a question: `count` in all, some of them in `students`."""
 
     published: PublishedAssignment
     question: str
@@ -55,7 +56,7 @@ class StuckStudents:
 
 @dataclass(frozen=True, slots=True)
 class AssignmentActivity:
-    """An assignment with how many students have begun and what came in lately."""
+    """An assignment with the number of students who have begun, and its recent attempts."""
 
     published: PublishedAssignment
     tried: int
@@ -65,7 +66,7 @@ class AssignmentActivity:
 
 @dataclass(frozen=True, slots=True)
 class StaffHome:
-    """A course run as its staff find it."""
+    """What the staff of a course run see first."""
 
     students: int
     tasks: tuple[OpenReviews, ...]
@@ -82,7 +83,7 @@ class StaffHome:
 def load_staff_home(
     session: Session, context: GradingContext, membership: Membership, *, at: datetime
 ) -> StaffHome:
-    """What needs the staff of a course run now."""
+    """Load what needs the attention of a course run's staff now."""
     membership.need(Role.ASSISTANT)
     run_id = membership.run.id
     lines = list_in_force(session, run_id=run_id)
@@ -130,14 +131,14 @@ def _activity(
     ]
 
 
-# Who is stuck
+# Stuck students
 
 
 def _stuck(
     session: Session, run_id: str, published: Mapping[str, PublishedAssignment], *, at: datetime
 ) -> tuple[StuckStudents, ...]:
     extensions = {
-        name: _extensions(session, run_id, name)
+        name: find_latest_extensions(session, run_id=run_id, assignment=name)
         for name, each in published.items()
         if each.line.due_at is not None and each.line.due_at <= at + DUE_WITHIN
     }
@@ -164,13 +165,6 @@ def _stuck(
     )
 
 
-def _extensions(session: Session, run_id: str, assignment: str) -> dict[str, ExtensionLine]:
-    """The extension that holds for each student who has one."""
-    lines = list_extensions(session, run_id=run_id, assignment=assignment)
-    # The newest one holds, and is written last.
-    return {each.enrolment_id: each for each in sorted(lines, key=lambda each: each.number)}
-
-
 def _is_near(extension: ExtensionLine, at: datetime) -> bool:
     return extension.due_at is not None and at <= extension.due_at <= at + DUE_WITHIN
 
@@ -188,9 +182,9 @@ class DubiousQuestion:
 
 @dataclass(frozen=True, slots=True)
 class DubiousQuestions:
-    """All dubious questions of a course run, of `looked_at` that could be judged.
+    """The dubious questions of a course run, out of `looked_at` with a known discrimination.
 
-    `at` is when the oldest of the figures were computed; None where there was nothing to compute.
+    `at` is when the oldest of the figures were computed; None if there are no figures.
     """
 
     questions: tuple[DubiousQuestion, ...]
@@ -201,7 +195,7 @@ class DubiousQuestions:
 def load_dubious_questions(
     session: Session, context: GradingContext, membership: Membership, *, at: datetime
 ) -> DubiousQuestions:
-    """The questions whose discrimination is known and low, by figures that may be a while old."""
+    """The questions whose discrimination is known and low, by figures that may be a little old."""
     membership.need(Role.ASSISTANT)
     tried = counts.count_students_with_attempts(session, run_id=membership.run.id)
     kept = [
@@ -214,7 +208,7 @@ def load_dubious_questions(
             patience=MAX_STATISTICS_AGE,
         )
         for line in list_in_force(session, run_id=membership.run.id)
-        # With fewer students nothing is known of any question.
+        # With fewer students no question has a discrimination.
         if tried.get(line.assignment, 0) >= MIN_STUDENTS
     ]
     judged = [

@@ -1,6 +1,6 @@
-"""Statistics of an assignment, put together: how its students did, question by question.
+"""The statistics of an assignment: how its students did, question by question.
 
-What each figure means, and whom it counts, is told in docs/explanation/what-the-statistics-mean.md.
+docs/explanation/what-the-statistics-mean.md says what each figure means and whom it counts.
 """
 
 from __future__ import annotations
@@ -14,14 +14,11 @@ import numpy as np
 
 from grader.domain import statistics as figures
 from grader.domain.grades import ZERO
-from grader.domain.statistics import compute_time_to_correct
 from grader.domain.verdicts import Outcome
 from grader.engine.judge.misconceptions import RecognisedMisconception
 from grader.engine.question import ChoiceCriterion, MeasuredCriterion, PredictedCriterion, Question
-from grader.feedback.base import ReportModel
 from grader.grading.analytics.models import (
     AssignmentStatistics,
-    AttemptsToSolve,
     CriterionStatistics,
     Discrimination,
     HourCount,
@@ -29,38 +26,28 @@ from grader.grading.analytics.models import (
     NeedsPerson,
     OutcomeCounts,
     QuestionStatistics,
-    StudentMean,
-    TimeToCorrect,
 )
 from grader.grading.analytics.tallies import (
-    OccurrenceCount,
     QuestionTally,
     from_microseconds,
+    list_most_common,
     to_microseconds,
 )
 from grader.grading.context import GradingContext, PublishedAssignment
+from grader.grading.grades.extensions import find_latest_extensions
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
 from grader.store.queries.insights import list_students, list_views, stream_attempt_outcomes
-from grader.store.queries.publications import ExtensionLine, list_extensions
+from grader.store.queries.publications import ExtensionLine
 
-__all__ = [
-    "AssignmentData",
-    "AssignmentStatistics",
-    "QuestionStatistics",
-    "compute_statistics",
-    "load_assignment_data",
-    "load_assignment_statistics",
-]
-
-# So many attempts that a person must look at are named; all are counted.
+#: How many of the attempts that a person must look at are named; all are counted.
 _MAX_EXAMPLES = 12
 _NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
 class AssignmentData:
-    """Everything about the students of a run and one assignment; students are places from 0."""
+    """Everybody's attempts at an assignment; `places` numbers the students from 0."""
 
     published: PublishedAssignment
     places: Mapping[str, int]
@@ -77,29 +64,23 @@ class AssignmentData:
 def load_assignment_statistics(
     session: Session, context: GradingContext, *, run_id: str, assignment: str
 ) -> AssignmentStatistics:
-    """How the students of a course run did on an assignment as it is in force.
-
-    Raises
-    ------
-    NotFound
-        Where the course run has no such assignment.
-    """
+    """How students did on an assignment; NotFound if the course run has no such assignment."""
     published = context.in_force(session, run_id=run_id, assignment=assignment)
     return compute_statistics(load_assignment_data(session, published))
 
 
-def compute_statistics(of: AssignmentData) -> AssignmentStatistics:
+def compute_statistics(data: AssignmentData) -> AssignmentStatistics:
     """All figures about an assignment."""
-    published = of.published
-    questions = _questions(of)
-    tried = {student for tally in of.tallies.values() for student in tally.student}
-    moments = np.concatenate([tally.moments() for tally in of.tallies.values()])
+    published = data.published
+    questions = _questions(data)
+    tried = {student for tally in data.tallies.values() for student in tally.student}
+    moments = np.concatenate([tally.moments() for tally in data.tallies.values()])
     return AssignmentStatistics(
         assignment=published.line.assignment,
         title=published.form.title,
         due_at=published.line.due_at,
-        enrolled=len(of.places) - of.left,
-        left=of.left,
+        enrolled=len(data.places) - data.left,
+        left=data.left,
         students=len(tried),
         attempts=len(moments),
         late_attempts=sum(each.late_attempts for each in questions),
@@ -115,13 +96,13 @@ def compute_statistics(of: AssignmentData) -> AssignmentStatistics:
 
 
 def load_assignment_data(session: Session, published: PublishedAssignment) -> AssignmentData:
-    """Everybody's attempts at an assignment, gathered by question."""
+    """Load everybody's attempts at an assignment."""
     run_id, assignment = published.line.run_id, published.line.assignment
     students = list_students(session, run_id=run_id)
     places = {enrolment_id: place for place, (enrolment_id, _) in enumerate(students)}
     tallies = {question: QuestionTally() for question in published.form.questions}
     for line in stream_attempt_outcomes(session, run_id=run_id, assignment=assignment):
-        # Staff may try their own questions; that says nothing about students.
+        # Staff may try the questions too, and are not counted.
         student = places.get(line.enrolment_id)
         if student is not None and line.question in tallies:
             tallies[line.question].add(student, line)
@@ -144,13 +125,13 @@ def _deadlines(
     session: Session, published: PublishedAssignment, places: dict[str, int]
 ) -> figures.IntArray:
     """(S,) the last moment at which each student's answer is in time, extensions included."""
-    run_id, assignment = published.line.run_id, published.line.assignment
     deadlines = np.full(len(places), _deadline(published, None))
-    extensions = list_extensions(session, run_id=run_id, assignment=assignment)
-    # The newest one holds, and is written last.
-    for each in sorted(extensions, key=lambda each: each.number):
-        if each.enrolment_id in places:
-            deadlines[places[each.enrolment_id]] = _deadline(published, each)
+    extensions = find_latest_extensions(
+        session, run_id=published.line.run_id, assignment=published.line.assignment
+    )
+    for enrolment_id, extension in extensions.items():
+        if enrolment_id in places:
+            deadlines[places[enrolment_id]] = _deadline(published, extension)
     return deadlines
 
 
@@ -164,24 +145,19 @@ def _deadline(published: PublishedAssignment, extension: ExtensionLine | None) -
 # Questions
 
 
-def _questions(of: AssignmentData) -> tuple[QuestionStatistics, ...]:
-    published = of.published
-    rubrics = published.assignment.rubrics
+def _questions(data: AssignmentData) -> tuple[QuestionStatistics, ...]:
+    rubrics = data.published.assignment.rubrics
+    names = data.published.form.questions
     tries = {
-        name: of.tallies[name].automatic()
-        for name in published.form.questions
+        name: data.tallies[name].automatic()
+        for name in names
         if _max_automatic(rubrics[name].question)
     }
-    discriminations = _discriminations(tries, len(of.places))
-    found = []
-    for name in published.form.questions:
-        statistics = _without_points(rubrics[name], of, name)
-        if name in tries:
-            update = _about_points(tries[name], of.seen_at[name])
-            update["discrimination"] = discriminations[name]
-            statistics = statistics.model_copy(update=update)
-        found.append(statistics)
-    return tuple(found)
+    discriminations = _discriminations(tries, len(data.places))
+    return tuple(
+        _question(data, rubrics[name], name, tries.get(name), discriminations.get(name))
+        for name in names
+    )
 
 
 def _max_automatic(question: Question) -> Decimal:
@@ -204,29 +180,15 @@ def _discriminations(
     return found
 
 
-def _about_points(
-    tries: figures.AttemptArrays, seen_at: figures.IntArray
-) -> dict[str, ReportModel]:
-    timing = compute_time_to_correct(tries, seen_at)
-    low, middle, high = timing.quartiles or (None, None, None)
-    return {
-        "difficulty": StudentMean(**asdict(figures.compute_difficulty(tries))),
-        "success_rate": StudentMean(**asdict(figures.compute_success_rate(tries))),
-        "attempts_to_solve": AttemptsToSolve(**asdict(figures.estimate_survival(tries))),
-        "time_to_correct": TimeToCorrect(
-            n=timing.n,
-            censored=timing.censored,
-            untimed=timing.untimed,
-            lower_quartile_seconds=low,
-            median_seconds=middle,
-            upper_quartile_seconds=high,
-        ),
-    }
-
-
-def _without_points(rubric: Rubric, of: AssignmentData, name: str) -> QuestionStatistics:
-    """A question's statistics without the figures about points."""
-    tally = of.tallies[name]
+def _question(
+    data: AssignmentData,
+    rubric: Rubric,
+    name: str,
+    tries: figures.AttemptArrays | None,
+    discrimination: Discrimination | None,
+) -> QuestionStatistics:
+    """A question's statistics; without `tries` there are no figures about points."""
+    tally = data.tallies[name]
     return QuestionStatistics(
         question=name,
         title=rubric.form.title,
@@ -234,12 +196,14 @@ def _without_points(rubric: Rubric, of: AssignmentData, name: str) -> QuestionSt
         max_automatic=_max_automatic(rubric.question),
         students=len(set(tally.student)),
         attempts=len(tally.student),
-        late_attempts=of.count_late(tally),
-        difficulty=None,
-        success_rate=None,
-        discrimination=None,
-        attempts_to_solve=None,
-        time_to_correct=None,
+        late_attempts=data.count_late(tally),
+        difficulty=figures.compute_difficulty(tries) if tries else None,
+        success_rate=figures.compute_success_rate(tries) if tries else None,
+        discrimination=discrimination,
+        attempts_to_solve=figures.estimate_survival(tries) if tries else None,
+        time_to_correct=(
+            figures.compute_time_to_correct(tries, data.seen_at[name]) if tries else None
+        ),
         misconceptions=_misconceptions(tally),
         criteria=_criteria(rubric.question, tally),
         needs_person=_needs_person(tally),
@@ -247,11 +211,6 @@ def _without_points(rubric: Rubric, of: AssignmentData, name: str) -> QuestionSt
 
 
 def _misconceptions(tally: QuestionTally) -> tuple[MisconceptionCount, ...]:
-    """The most common first."""
-
-    def rank(item: tuple[str, OccurrenceCount]) -> tuple[int, int, str]:
-        return -len(item[1].students), -item[1].attempts, item[0]
-
     return tuple(
         MisconceptionCount(
             id=name,
@@ -260,7 +219,7 @@ def _misconceptions(tally: QuestionTally) -> tuple[MisconceptionCount, ...]:
             attempts=shown.attempts,
             example=shown.attempt_id,
         )
-        for name, shown in sorted(tally.misconceptions.items(), key=rank)
+        for name, shown in list_most_common(tally.misconceptions)
     )
 
 
@@ -286,9 +245,15 @@ def _outcomes(counts: Mapping[str, int]) -> OutcomeCounts:
 
 
 def _needs_person(tally: QuestionTally) -> NeedsPerson:
-    waiting = np.array(tally.needs_person, dtype=bool)
+    needed = sorted(
+        (at, attempt_id, student)
+        for at, attempt_id, student, needs in zip(
+            tally.at, tally.ids, tally.student, tally.needs_person, strict=True
+        )
+        if needs
+    )
     return NeedsPerson(
-        students=len(np.unique(tally.students()[waiting])),
-        attempts=int(waiting.sum()),
-        examples=tuple(tally.earliest_for_person(_MAX_EXAMPLES)),
+        students=len({student for _, _, student in needed}),
+        attempts=len(needed),
+        examples=tuple(attempt_id for _, attempt_id, _ in needed[:_MAX_EXAMPLES]),
     )

@@ -1,8 +1,9 @@
-"""Attempts at a question, gathered row by row into what its statistics are computed from."""
+"""Tallies: the attempts at a question, row by row, as its statistics need them."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,18 +18,18 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_microseconds(moment: datetime) -> int:
-    """A moment as a whole number, so that differences are exact."""
+    """A time as a whole number of microseconds, so that differences are exact."""
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def from_microseconds(number: int) -> datetime:
-    """The moment of such a number."""
+    """The time of a number of microseconds."""
     return _EPOCH + timedelta(microseconds=number)
 
 
 @dataclass(slots=True)
 class OccurrenceCount:
-    """How often a misconception or a behaviour was shown, with the earliest attempt that did."""
+    """How often a misconception or a behaviour occurred, with the earliest attempt of all."""
 
     at: int
     attempt_id: str
@@ -53,11 +54,11 @@ class QuestionTally:
         default_factory=lambda: defaultdict(Counter)
     )
     misconceptions: dict[str, OccurrenceCount] = field(default_factory=dict)
-    #: What was not solved and fits no known misconception, by what it did.
+    #: Attempts that did not solve it and fit no known misconception, by their behaviour.
     unexplained: dict[str, OccurrenceCount] = field(default_factory=dict)
 
     def add(self, student: int, line: AttemptOutcomeLine) -> None:
-        """Gather one attempt."""
+        """Add one attempt."""
         self.ids.append(line.attempt_id)
         self.student.append(student)
         self.number.append(line.number)
@@ -70,32 +71,32 @@ class QuestionTally:
             if line.number == 1:
                 self.first_outcomes[verdict["criterion"]][verdict["outcome"]] += 1
         for each in line.misconceptions:
-            self._show(self.misconceptions, each["id"], student, line.attempt_id, each)
+            self._count(self.misconceptions, each["id"], student, line.attempt_id, each)
         if is_unexplained(line):
             traits = build_traits(line.verdicts)
-            self._show(self.unexplained, hash_traits(traits), student, line.attempt_id, traits)
+            self._count(self.unexplained, hash_traits(traits), student, line.attempt_id, traits)
 
-    def _show(
+    def _count(
         self, kind: dict[str, OccurrenceCount], name: str, student: int, attempt_id: str, data: Any
     ) -> None:
         at = self.at[-1]
-        shown = kind.setdefault(name, OccurrenceCount(at, attempt_id, data))
-        shown.attempts += 1
-        shown.students.add(student)
-        # Rows come in no order, and the example must not depend on it.
-        if (at, attempt_id) < (shown.at, shown.attempt_id):
-            shown.at, shown.attempt_id, shown.data = at, attempt_id, data
+        count = kind.setdefault(name, OccurrenceCount(at, attempt_id, data))
+        count.attempts += 1
+        count.students.add(student)
+        # Rows come in no particular order, and the example must not depend on it.
+        if (at, attempt_id) < (count.at, count.attempt_id):
+            count.at, count.attempt_id, count.data = at, attempt_id, data
 
     def students(self) -> IntArray:
-        """(A,) whose attempts they are."""
+        """(A,) the student of each attempt."""
         return _whole(self.student)
 
     def moments(self) -> IntArray:
-        """(A,) when they arrived."""
+        """(A,) when each attempt arrived."""
         return _whole(self.at)
 
     def automatic(self) -> AttemptArrays:
-        """Those attempts at which something could be earned without a person."""
+        """The attempts that could earn something without a person."""
         possible = _whole(self.possible)
         kept = possible > 0
         return AttemptArrays(
@@ -106,19 +107,24 @@ class QuestionTally:
             at=_whole(self.at)[kept],
         )
 
-    def earliest_for_person(self, most: int) -> list[str]:
-        """The attempts that a person must look at, so many at most, the earliest first."""
-        waiting = sorted(
-            (at, attempt_id)
-            for at, attempt_id, needs in zip(self.at, self.ids, self.needs_person, strict=True)
-            if needs
-        )
-        return [attempt_id for _, attempt_id in waiting[:most]]
+
+def list_most_common(
+    counts: Mapping[str, OccurrenceCount],
+) -> list[tuple[str, OccurrenceCount]]:
+    """What most students showed comes first."""
+    return sorted(
+        counts.items(), key=lambda item: (-len(item[1].students), -item[1].attempts, item[0])
+    )
 
 
 def is_unexplained(line: AttemptOutcomeLine) -> bool:
-    """Whether an attempt has not earned everything, and no misconception says why."""
-    return not line.misconceptions and line.awarded < line.possible - line.pending
+    """Whether an attempt earned less than everything, and no misconception explains it."""
+    return not line.misconceptions and is_unsolved(line)
+
+
+def is_unsolved(line: AttemptOutcomeLine) -> bool:
+    """Whether an attempt earned less than it could without a person."""
+    return line.awarded < line.possible - line.pending
 
 
 def _whole(numbers: list[int]) -> IntArray:

@@ -1,4 +1,5 @@
-"""The store's own verification, one module for each kind of thing it looks at.
+"""Audit: the store verifies itself, with one module for each kind of thing that is checked.
 
-Others use `verify`.
+Other packages import `verify`, with `ChainHead` from `chain`, `AuditCheckResult` from `findings`
+and `RejudgeSample` from `rejudging`; `attempts.inspect` also uses `PublicKeys` from `judgements`.
 """

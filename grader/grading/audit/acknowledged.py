@@ -1,4 +1,4 @@
-"""Acknowledged attempts: what clients were told is still there, word for word."""
+"""Acknowledged attempts: the responses that clients received still match the store."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ from grader.store.database import Session
 from grader.store.queries.verification import StoredAttempt, find_stored_attempts
 from grader.store.rows import UnreadableRow
 
-# So many lines are compared at once.
 _BATCH_SIZE = 200
 
 
 class _AcknowledgedAttempt(BaseModel):
-    """What a client was told: the body of an attempt, of which id and receipt are needed."""
+    """The response to an attempt; only its id and its receipt are required."""
 
-    # A body has much more, which the receipt vouches for.
+    # A response has many more fields, which the receipt covers.
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     id: str
@@ -38,79 +37,83 @@ class _AcknowledgedAttempt(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _NumberedLine:
-    place: int
-    told: _AcknowledgedAttempt
+    number: int
+    response: _AcknowledgedAttempt
 
 
 def check_acknowledged(
     session: Session, lines: Iterable[bytes], keys: PublicKeys, tally: AuditCheck
 ) -> None:
-    """Compare each line of JSON with what is stored; empty lines are left out."""
+    """Compare each line of JSON with the store; empty lines are skipped."""
     read = _read(lines, tally)
-    while some := list(islice(read, _BATCH_SIZE)):
-        stored = find_stored_attempts(session, ids=[each.told.id for each in some])
-        for each in some:
-            for text in _faults(each.told, stored.get(each.told.id), keys):
-                tally.differs(each.told.id, f"{text} (line {each.place})")
+    while batch := list(islice(read, _BATCH_SIZE)):
+        stored = find_stored_attempts(session, ids=[each.response.id for each in batch])
+        for each in batch:
+            response = each.response
+            for text in _describe_discrepancies(response, stored.get(response.id), keys):
+                tally.report(response.id, f"{text} (line {each.number})")
 
 
 def _read(lines: Iterable[bytes], tally: AuditCheck) -> Iterator[_NumberedLine]:
-    for place, raw in enumerate(lines, 1):
+    for number, raw in enumerate(lines, 1):
         if not raw.strip():
             continue
-        tally.look()
+        tally.count()
         try:
-            yield _NumberedLine(place, _AcknowledgedAttempt.model_validate(orjson.loads(raw)))
+            yield _NumberedLine(number, _AcknowledgedAttempt.model_validate(orjson.loads(raw)))
         except ValidationError:
-            tally.differs(f"line {place}", "This is not what a client gets for an attempt.")
+            tally.report(f"line {number}", "This is not the response to an attempt.")
         except ValueError:
-            tally.differs(f"line {place}", "This line is no JSON.")
+            tally.report(f"line {number}", "This line is not JSON.")
 
 
-def _faults(
-    told: _AcknowledgedAttempt, stored: StoredAttempt | UnreadableRow | None, keys: PublicKeys
+def _describe_discrepancies(
+    response: _AcknowledgedAttempt, stored: StoredAttempt | UnreadableRow | None, keys: PublicKeys
 ) -> Iterator[str]:
-    if not keys.have_signed(told.receipt):
+    if not keys.have_signed(response.receipt):
         yield "The receipt has no valid signature of this service."
     if stored is None:
-        yield "The attempt is not there."
+        yield "The attempt is missing."
         return
     if isinstance(stored, UnreadableRow):
         yield "The attempt cannot be read."
         return
-    wrong = [*_disagreeing(told, stored), *_disagreeing_receipt(told.receipt, stored)]
-    if wrong:
-        yield f"The client was told otherwise: {', '.join(sorted(set(wrong)))}."
+    different = {
+        *_list_different_fields(response, stored),
+        *_list_different_receipt_fields(response.receipt, stored),
+    }
+    if different:
+        yield f"The client's copy differs: {', '.join(sorted(different))}."
 
 
-def _disagreeing(told: _AcknowledgedAttempt, stored: StoredAttempt) -> Iterator[str]:
-    """The names of what the attempt itself says otherwise."""
-    attempt, receipt = stored.attempt, told.receipt
-    is_so = {
+def _list_different_fields(response: _AcknowledgedAttempt, stored: StoredAttempt) -> Iterator[str]:
+    """The fields in which the stored attempt differs from the response."""
+    attempt, receipt = stored.attempt, response.receipt
+    expected = {
         "attempt": attempt.id,
         "course": attempt.run_id,
         "question": f"{attempt.assignment}/{attempt.question}",
         "variant": attempt.enrolment_id,
         "received_at": attempt.received_at,
-        # What was sent is hashed anew: a stored hash may have been changed along with it.
+        # The answer is hashed again: the stored hash may have been changed along with it.
         "answer": hash_answer(attempt.answer),
         "number": attempt.number,
         "uses_attempt": attempt.uses_attempt_id,
     }
-    said = [(name, getattr(receipt, name)) for name in is_so if name in Receipt.model_fields]
-    # The shorter form of a line has nothing but the receipt.
-    for name in told.model_fields_set & {"number", "question", "uses_attempt"}:
-        said.append((name, getattr(told, name)))
-    if "answer" in told.model_fields_set:
-        said.append(("answer", hash_answer(told.answer)))
-    return (name for name, value in said if value != is_so[name])
+    got = [(name, getattr(receipt, name)) for name in expected if name in Receipt.model_fields]
+    # The short form of a line has the receipt alone.
+    for name in response.model_fields_set & {"number", "question", "uses_attempt"}:
+        got.append((name, getattr(response, name)))
+    if "answer" in response.model_fields_set:
+        got.append(("answer", hash_answer(response.answer)))
+    return (name for name, value in got if value != expected[name])
 
 
-def _disagreeing_receipt(told: Receipt, stored: StoredAttempt) -> list[str]:
-    """The names of what is otherwise in the stored receipt that is most like it.
+def _list_different_receipt_fields(receipt: Receipt, stored: StoredAttempt) -> list[str]:
+    """The fields in which the most similar stored receipt differs.
 
-    After a regrade there are several. A client may have got one that withheld the result, and a
-    newer key may have signed it.
+    A regrade adds receipts. A client may have received one without the result, or one signed by a
+    newer key.
     """
     differences = []
     for judgement in stored.judgements:
@@ -118,8 +121,8 @@ def _disagreeing_receipt(told: Receipt, stored: StoredAttempt) -> list[str]:
             kept = Receipt.model_validate(judgement.receipt)
         except ValidationError:
             continue
-        whole = _different(told, kept)
-        differences.append(min(whole, _different(told, to_withheld_receipt(kept)), key=len))
+        whole = _different(receipt, kept)
+        differences.append(min(whole, _different(receipt, to_withheld_receipt(kept)), key=len))
     if not differences:
         return ["receipt"]
     return min(differences, key=len)

@@ -1,8 +1,8 @@
-"""Attempts: numbered without gaps, within limits and dates, and as they were sent.
+"""Attempts: numbered without gaps, within limits and dates, and unchanged since they were sent.
 
-An attempt was allowed by the publication that it names and by an extension that held then. Which
-one that was is not stored, so that the most generous one that the student ever had is taken: what
-is withdrawn later must not make old attempts wrong.
+An attempt was allowed by its publication and by the extension in force at the time. That extension
+is not stored with it, so the most generous one the student ever had counts: withdrawing an
+extension must not make old attempts wrong.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ _NO_EXTENSION = LargestExtension(None, 0)
 
 
 def check_attempts(session: Session, rules: PublicationRules, tally: AuditCheck) -> None:
-    """Look at every attempt."""
+    """Check every attempt."""
     given = list_largest_extensions(session)
     part: StudentQuestion | None = None
     number: int | None = 0
     for line in stream_attempts(session):
-        tally.look()
+        tally.count()
         if isinstance(line, UnreadableRow):
-            tally.differs(line.id, "This attempt cannot be read.")
-            # Whose it is and which number it has is not known either.
+            tally.report(line.id, "This attempt cannot be read.")
+            # Its student and its number are unknown, too.
             part, number = None, None
             continue
         attempt, used = line
         if attempt.part != part:
             part, number = attempt.part, None if number is None else 0
         if number is not None and attempt.number != number + 1:
-            tally.differs(attempt.id, _misnumbered(attempt.number, number))
+            tally.report(attempt.id, _misnumbered(attempt.number, number))
         number = attempt.number
         for text in _faults(attempt, used, rules, given):
-            tally.differs(attempt.id, text)
+            tally.report(attempt.id, text)
 
 
 def _misnumbered(number: int, before: int) -> str:
@@ -63,17 +63,17 @@ def _faults(
     given: Mapping[tuple[str, str], LargestExtension],
 ) -> Iterator[str]:
     if hash_answer(attempt.answer) != attempt.answer_digest:
-        yield "The answer is not the one that its hash is of."
+        yield "The answer does not match its hash."
     line = rules.lines.get(attempt.publication_id)
     if line is None:
-        yield f"Its publication {attempt.publication_id} is not there."
+        yield f"Its publication {attempt.publication_id} is missing."
         return
     if (line.run_id, line.assignment) != (attempt.run_id, attempt.assignment):
         yield f"Its publication {line.id} is of another course run or assignment."
         return
     known = rules.of(line.id)
     if known is None:
-        # That is told once, of the publication.
+        # The check of rubrics reports it once for the publication.
         return
     if attempt.question not in known:
         yield f"Its publication {line.id} has no question {attempt.question}."
@@ -87,7 +87,7 @@ def _faults(
 def _exceeded_limits(
     attempt: AttemptLine, rule: QuestionRule, given: LargestExtension
 ) -> Iterator[str]:
-    """Tell whether it is more, earlier or later than was allowed."""
+    """Whether it is one too many, too early or too late."""
     most = rule.policy.most_attempts + given.extra_attempts
     if attempt.number > most:
         yield f"It is attempt {attempt.number}, and {most} are allowed."
@@ -114,7 +114,7 @@ def _format_time(moment: datetime | None) -> str:
 
 
 def _wrong_use(attempt: AttemptLine, used: UsedAttempt | None, rule: QuestionRule) -> Iterator[str]:
-    """Tell whether it builds on something that it must not build on."""
+    """Whether it builds on a wrong attempt."""
     if attempt.uses_attempt_id is None:
         if rule.earlier is not None:
             yield f"It should build on an attempt at {rule.earlier}, but it builds on none."
@@ -123,7 +123,7 @@ def _wrong_use(attempt: AttemptLine, used: UsedAttempt | None, rule: QuestionRul
     if rule.earlier is None:
         yield f"{about}, but its question builds on nothing."
     elif used is None:
-        yield f"{about}, which is not there."
+        yield f"{about}, which is missing."
     elif used.enrolment_id != attempt.enrolment_id:
         yield f"{about}, which is another student's."
     elif (used.assignment, used.question) != (attempt.assignment, rule.earlier):

@@ -1,4 +1,4 @@
-"""The audit chain, and answers that are kept for requests sent again."""
+"""The audit chain, and the responses stored for repeated requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from grader.store.queries.verification import (
 )
 from grader.store.rows import UnreadableRow
 
-# So many answers are compared at once.
 _BATCH_SIZE = 200
 
 
@@ -39,65 +38,65 @@ EMPTY_CHAIN = ChainHead(0, GENESIS_DIGEST)
 
 
 def check_chain(session: Session, known: ChainHead | None, tally: AuditCheck) -> ChainHead:
-    """Compute every entry's digest anew; an earlier head must still be in the chain.
+    """Compute every entry's digest again; an earlier head must still be in the chain.
 
-    Returns the head of the chain: that the end was cut off cannot be seen from inside.
+    Returns the head of the chain: only a head kept elsewhere shows that the end was cut off.
     """
     head, is_there = EMPTY_CHAIN, known in (None, EMPTY_CHAIN)
     previous: str | None = GENESIS_DIGEST
     for line in stream_audit_chain(session):
-        tally.look()
+        tally.count()
         if isinstance(line, UnreadableRow):
-            tally.differs(line.id, "This entry cannot be read.")
+            tally.report(line.id, "This entry cannot be read.")
             previous = None
             continue
         for text in _faults(line, head.number, previous):
-            tally.differs(str(line.number), text)
+            tally.report(str(line.number), text)
         head, previous = ChainHead(line.number, line.digest), line.digest
         is_there |= known == head
     if not is_there and known is not None:
-        tally.differs(str(known.number), "The head that was given is not in the chain any more.")
+        tally.report(str(known.number), "The given head is no longer in the chain.")
     return head
 
 
 def _faults(line: AuditLine, number: int, previous: str | None) -> Iterator[str]:
-    # Behind an entry that cannot be read, its number and digest are not known.
+    # After an unreadable entry, the number and digest before are unknown.
     if previous is not None and line.number != number + 1:
-        yield f"The entry before has the number {number}, so that something is missing between."
+        yield f"The entry before has the number {number}; entries are missing between them."
     if previous is not None and line.previous != previous:
-        yield "It is not bound to the entry before."
+        yield "It is not chained to the entry before."
     try:
         digest = hash_entry(line)
     except (TypeError, ValueError):
         digest = ""
     if line.digest != digest:
-        yield "Its digest is not that of its content."
+        yield "Its digest does not match its content."
 
 
 def check_stored_responses(session: Session, tally: AuditCheck) -> None:
-    """Attempts that are named in answers kept for requests sent again are there."""
+    """Check that the attempts named in stored responses exist."""
     lines = stream_answered_requests(session)
-    while some := list(islice(lines, _BATCH_SIZE)):
-        tally.look(len(some))
+    while batch := list(islice(lines, _BATCH_SIZE)):
+        tally.count(len(batch))
         named: list[tuple[str, str]] = []
-        for line in some:
+        for line in batch:
             if isinstance(line, UnreadableRow):
-                tally.differs(line.id, "What was answered to this key cannot be read.")
+                tally.report(line.id, "The stored response to this key cannot be read.")
                 continue
             key, body = line
             try:
                 named.extend((key, each) for each in _find_attempt_ids(orjson.loads(body)))
             except ValueError:
-                tally.differs(key, "What was answered to this key is no JSON.")
+                tally.report(key, "The stored response to this key is not JSON.")
         there = find_attempt_ids(session, ids=[attempt for _, attempt in named])
         for key, attempt in dict.fromkeys(named):
             if attempt not in there:
-                text = f"The answer to this key names attempt {attempt}, which is not there."
-                tally.differs(key, text)
+                text = f"The response to this key names attempt {attempt}, which is missing."
+                tally.report(key, text)
 
 
 def _find_attempt_ids(data: Any) -> Iterator[str]:
-    """The ids of attempts that an answer names; what a student sent is not searched."""
+    """The ids of attempts that a response names; the student's own answer is not searched."""
     if isinstance(data, list):
         for each in data:
             yield from _find_attempt_ids(each)

@@ -1,20 +1,20 @@
-"""What a verification finds: how much was looked at, and what is not as it should be."""
+"""The findings of a verification: how much was checked, and what is wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-#: So many discrepancies of a check are kept; all are counted.
+#: How many discrepancies of a check are kept; all are counted.
 MAX_DISCREPANCIES = 50
 
-#: Hears which check has just looked at so many more things.
+#: Called with the name of a check and how many more things it has checked.
 ProgressCallback = Callable[[str, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Discrepancy:
-    """Something that is not as it should be: what, by its id, and a sentence about it."""
+    """Something that is wrong: its id, and a sentence about it."""
 
     subject: str
     text: str
@@ -22,7 +22,7 @@ class Discrepancy:
 
 @dataclass(frozen=True, slots=True)
 class AuditCheckResult:
-    """How one check came out; `found` also counts the discrepancies that are not kept."""
+    """The result of one check; `found` also counts the discrepancies that are not kept."""
 
     name: str
     looked_at: int
@@ -31,31 +31,31 @@ class AuditCheckResult:
 
     @property
     def is_fine(self) -> bool:
-        """Whether everything is as it should be."""
+        """Whether nothing is wrong."""
         return not self.found
 
 
 @dataclass(slots=True)
 class AuditCheck:
-    """A check at work."""
+    """A check while it runs."""
 
     name: str
-    tell: ProgressCallback
+    progress: ProgressCallback
     looked_at: int = 0
     found: int = 0
     kept: list[Discrepancy] = field(default_factory=list)
 
-    def look(self, count: int = 1) -> None:
-        """Note that so many more things were looked at."""
+    def count(self, count: int = 1) -> None:
+        """Count things that were checked."""
         self.looked_at += count
-        self.tell(self.name, count)
+        self.progress(self.name, count)
 
-    def differs(self, subject: str, text: str) -> None:
-        """Note a discrepancy."""
+    def report(self, subject: str, text: str) -> None:
+        """Report a discrepancy."""
         self.found += 1
         if len(self.kept) < MAX_DISCREPANCIES:
             self.kept.append(Discrepancy(subject, text))
 
-    def checked(self) -> AuditCheckResult:
-        """How it came out."""
+    def to_result(self) -> AuditCheckResult:
+        """The result so far."""
         return AuditCheckResult(self.name, self.looked_at, self.found, tuple(self.kept))

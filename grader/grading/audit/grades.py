@@ -1,4 +1,4 @@
-"""Grades: each one is what the events come to, none is missing, and none has no event."""
+"""Grades: each follows from its events, none is missing, and none is without an event."""
 
 from __future__ import annotations
 
@@ -24,26 +24,25 @@ from grader.store.queries.verification import (
     stream_totals,
 )
 
-# So many grades are computed at once.
 _BATCH_SIZE = 100
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-#: What only says how often and when a grade changed.
+#: The fields that only record how often and when a grade changed.
 _BOOKKEEPING_FIELDS = ("changes", "changed_at")
 _ILL_FORMED = (ArithmeticError, AttributeError, KeysetError, LookupError, TypeError, ValueError)
 
 
 def check_grades(session: Session, rules: PublicationRules, tally: AuditCheck) -> None:
-    """Compute every grade anew and compare."""
+    """Compute every grade again and compare."""
     for run_id, of_run in groupby(stream_student_questions(session), key=itemgetter(0)):
         parts = (part for _, part in of_run)
-        while some := list(islice(parts, _BATCH_SIZE)):
-            tally.look(len(some))
+        while batch := list(islice(parts, _BATCH_SIZE)):
+            tally.count(len(batch))
             if run_id is None:
-                for part in some:
-                    tally.differs(_name(part), "This student is in no course run.")
+                for part in batch:
+                    tally.report(_name(part), "This student is in no course run.")
             else:
-                _check(session, rules, run_id, some, tally)
+                _check(session, rules, run_id, batch, tally)
 
 
 def _check(
@@ -63,9 +62,9 @@ def _check(
         if part[1] in assignments:
             known.append(part)
         else:
-            tally.differs(_name(part), "Nothing is in force that it could be computed by.")
+            tally.report(_name(part), "No publication is in force to compute it by.")
     for part, text in _compare(session, run_id, known, assignments):
-        tally.differs(_name(part), text)
+        tally.report(_name(part), text)
 
 
 def _compare(
@@ -74,7 +73,7 @@ def _compare(
     parts: Sequence[StudentQuestion],
     assignments: dict[str, PublishedAssignment],
 ) -> list[tuple[StudentQuestion, str]]:
-    """All differences; where something cannot be read, one part after the other."""
+    """All differences; if something cannot be read, each grade is computed alone."""
     try:
         return list(_differences(session, run_id, parts, assignments))
     except _ILL_FORMED:
@@ -99,11 +98,11 @@ def _differences(
         before = stored.get(part)
         now = make_grade_line(run_id, part, standing, possible, before, at=_EPOCH)
         if part not in happened:
-            yield part, "There is a grade, but nothing happened that it could come from."
+            yield part, "There is a grade, but no event that it could come from."
         elif before is None:
             yield part, f"There is no grade, but it should be {_points(now)}."
         elif wrong := _wrong(before, now):
-            yield part, f"The grade is not what its events come to: {wrong}."
+            yield part, f"The grade does not follow from its events: {wrong}."
 
 
 def _wrong(stored: GradeLine, computed: GradeLine) -> str:
@@ -130,14 +129,16 @@ def _name(part: StudentQuestion) -> str:
 
 
 def check_totals(session: Session, tally: AuditCheck) -> None:
-    """Add every student's grades up anew and compare; so, too, the logins that rosters go by."""
+    """Add up every student's grades again and compare, and the logins stored in rosters."""
     for line in stream_totals(session):
-        tally.look()
+        tally.count()
         if wrong := _describe_wrong_total(line):
-            tally.differs(f"{line.enrolment_id} at {line.assignment}", wrong)
+            tally.report(f"{line.enrolment_id} at {line.assignment}", wrong)
     for enrolment_id, kept, right in stream_login_mismatches(session):
-        tally.look()
-        tally.differs(enrolment_id, f"The roster says {kept!r}, but the person is {right!r}.")
+        tally.count()
+        tally.report(
+            enrolment_id, f"The roster has the login {kept!r}, but the person has {right!r}."
+        )
 
 
 def _describe_wrong_total(line: StoredTotal) -> str:
@@ -158,7 +159,7 @@ def _describe_wrong_total(line: StoredTotal) -> str:
 
 
 def _format_hundredths(hundredths: object) -> str:
-    """Points as they are read; what is no number at all is shown as it is."""
+    """Hundredths as points; anything but a number is shown unchanged."""
     if not isinstance(hundredths, int | Decimal):
         return repr(hundredths)
     return f"{(Decimal(hundredths) / 100).normalize():f}"

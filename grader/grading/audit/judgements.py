@@ -1,4 +1,4 @@
-"""Judgements: every attempt has them, they add up, and their receipts vouch for them."""
+"""Judgements: every attempt has one, its points add up, and its receipt matches."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from grader.store.queries.audit import list_signing_keys
 from grader.store.queries.verification import JudgedLine, stream_judgements, stream_orphans
 from grader.store.rows import UnreadableRow
 
-#: What reading verdicts can come to where they are not what was written.
+#: Errors of reading verdicts that were changed in the store.
 _ILL_FORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 @dataclass(slots=True)
 class PublicKeys:
-    """The public keys of all keys that ever signed, loaded when they are first asked for."""
+    """The public keys of all keys that ever signed, loaded on first use."""
 
     session: Session
     _known: dict[str, str] | None = None
 
     def have_signed(self, receipt: Receipt) -> bool:
-        """Whether a receipt is as the service signed it."""
+        """Whether the service signed this receipt."""
         if self._known is None:
             self._known = dict(_public_keys(self.session))
         public = self._known.get(receipt.key or "")
@@ -40,41 +40,41 @@ class PublicKeys:
 
 def _public_keys(session: Session) -> Iterator[tuple[str, str]]:
     for private in list_signing_keys(session).values():
-        # What is no key any more has signed nothing.
+        # A damaged key has signed nothing.
         with suppress(TypeError, ValueError):
             key = SigningKey.from_bytes(private)
             yield key.id, key.public
 
 
 def check_judgements(session: Session, keys: PublicKeys, tally: AuditCheck) -> None:
-    """Look at every judgement."""
+    """Check every judgement."""
     attempt_id, number = "", 0
     for line in stream_judgements(session):
-        tally.look()
+        tally.count()
         if isinstance(line, UnreadableRow):
-            tally.differs(line.id, "A judgement of this attempt cannot be read.")
+            tally.report(line.id, "A judgement of this attempt cannot be read.")
             attempt_id, number = line.id, -1
             continue
         if line.attempt_id != attempt_id:
             attempt_id, number = line.attempt_id, 0
         if line.judgement is None:
-            tally.differs(line.attempt_id, "This attempt has no judgement.")
+            tally.report(line.attempt_id, "This attempt has no judgement.")
             continue
         if number >= 0 and line.judgement.number != number + 1:
-            text = f"Its number is {line.judgement.number}, and {number + 1} would be next."
-            tally.differs(line.judgement.id, text)
+            text = f"Its number is {line.judgement.number}, but {number + 1} is next."
+            tally.report(line.judgement.id, text)
         number = line.judgement.number
         for text in _faults(line, line.judgement, keys):
-            tally.differs(line.judgement.id, text)
+            tally.report(line.judgement.id, text)
     for orphan, missing in stream_orphans(session):
-        tally.differs(orphan, f"Its attempt {missing} is not there.")
+        tally.report(orphan, f"Its attempt {missing} does not exist.")
 
 
 def _faults(line: JudgedLine, judgement: JudgementLine, keys: PublicKeys) -> Iterator[str]:
     if line.judgement_run_id != line.run_id:
         yield "It belongs to another course run than its attempt."
     if judgement.number == 1 and judgement.rubric_version != line.published_version:
-        yield "It is by another rubric than the one that was in force for the attempt."
+        yield "It was judged by another rubric than the one in force for the attempt."
     try:
         verdicts = decode_judgement(judgement).verdicts
     except _ILL_FORMED:
@@ -110,7 +110,7 @@ def _wrong_sums(judgement: JudgementLine, verdicts: tuple[Verdict, ...]) -> Iter
 def _disagreeing(
     line: JudgedLine, judgement: JudgementLine, verdicts: tuple[Verdict, ...], receipt: Receipt
 ) -> Iterator[str]:
-    """The names of what a receipt says otherwise."""
+    """The fields in which a receipt differs from the store."""
     facts = {
         "attempt": line.attempt_id,
         "course": line.run_id,

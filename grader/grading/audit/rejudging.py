@@ -75,7 +75,7 @@ def check_rejudged(
             if (case := _prepare(rules, each, stored.get(each), earlier, tally)) is not None
         ]
         _judge(cases, tally)
-        tally.look(len(some))
+        tally.count(len(some))
 
 
 def _choose(ids: Iterator[str], sample: RejudgeSample) -> Iterable[str]:
@@ -101,14 +101,14 @@ def _prepare(
 ) -> _RejudgeCase | None:
     """Everything that is needed to judge an attempt again; None where that cannot be."""
     if not isinstance(stored, StoredAttempt) or not stored.judgements:
-        tally.differs(attempt_id, "There is nothing to compare with.")
+        tally.report(attempt_id, "There is nothing to compare with.")
         return None
     used = earlier.get(stored.attempt.uses_attempt_id or "")
     try:
         return _make_case(rules, stored, used if isinstance(used, StoredAttempt) else None)
     except _JUDGING_ERRORS as error:
         (reason, *_) = str(error).splitlines() or [type(error).__name__]
-        tally.differs(attempt_id, f"It cannot be judged by what is stored: {reason[:300]}")
+        tally.report(attempt_id, f"It cannot be judged by what is stored: {reason[:300]}")
         return None
 
 
@@ -178,7 +178,7 @@ def _judge(cases: Sequence[_RejudgeCase], tally: AuditCheck) -> None:
         for case, judgement in zip(group, judgements, strict=True):
             different = _different(case.stored, judgement.verdicts)
             if different:
-                tally.differs(case.attempt.id, _describe_difference(case, different))
+                tally.report(case.attempt.id, _describe_difference(case, different))
 
 
 def _different(stored: Iterable[Verdict], again: Iterable[Verdict]) -> list[str]:

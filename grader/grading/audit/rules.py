@@ -1,4 +1,4 @@
-"""What was in force: every publication ever, compiled when it is first asked for."""
+"""The rules of every publication ever, compiled on first use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grader.store.rows import UnreadableRow
 
 @dataclass(frozen=True, slots=True)
 class QuestionRule:
-    """What held for a question: its policy without extensions, and the part that it builds on."""
+    """A question's policy without extensions, and the question that it builds on."""
 
     policy: Policy
     earlier: str | None
@@ -26,7 +26,7 @@ class QuestionRule:
 
 @dataclass(slots=True)
 class PublicationRules:
-    """All publications that can be read, loaded when they are first asked for."""
+    """All readable publications, loaded on first use."""
 
     session: Session
     context: GradingContext
@@ -42,21 +42,21 @@ class PublicationRules:
         return self._lines
 
     def of(self, publication_id: str) -> dict[str, QuestionRule] | None:
-        """What held for the questions of a publication; None where its texts cannot be used."""
+        """The rules of a publication's questions; None if its texts cannot be used."""
         if publication_id not in self._known:
             published = self.compiled(self.lines[publication_id])
             self._known[publication_id] = _rules(published) if published else None
         return self._known[publication_id]
 
     def compiled(self, line: PublicationLine) -> PublishedAssignment | None:
-        """A publication, compiled; None where its texts cannot be used."""
+        """A publication, compiled; None if its texts cannot be used."""
         try:
             return self.context.published(self.session, line)
         except KeysetError:
             return None
 
     def in_force(self, run_id: str, assignment: str) -> PublishedAssignment | None:
-        """What is in force now; None where there is nothing, or its texts cannot be used."""
+        """The assignment in force now; None if there is none or its texts cannot be used."""
         newest = next(self.newest_first(run_id, assignment), None)
         return self.compiled(newest) if newest else None
 
@@ -77,16 +77,16 @@ def _rules(published: PublishedAssignment) -> dict[str, QuestionRule]:
 
 
 def check_rubrics(session: Session, rules: PublicationRules, tally: AuditCheck) -> None:
-    """Rubric texts have the hashes that they are known by, and publications can be used."""
+    """Check that rubric texts match their hashes and that publications can be used."""
     for line in stream_rubric_texts(session):
-        tally.look()
+        tally.count()
         if isinstance(line, UnreadableRow):
-            tally.differs(line.id, "This text cannot be read.")
+            tally.report(line.id, "This text cannot be read.")
         elif hash_bytes(line[1].encode()) != line[0]:
-            tally.differs(line[0], "The text is not the one that this hash is of.")
+            tally.report(line[0], "The text does not match this hash.")
     for publication in list_all_publications(session):
-        tally.look()
+        tally.count()
         if isinstance(publication, UnreadableRow):
-            tally.differs(publication.id, "This publication cannot be read.")
+            tally.report(publication.id, "This publication cannot be read.")
         elif rules.of(publication.id) is None:
-            tally.differs(publication.id, "Nothing can be graded by the texts of this publication.")
+            tally.report(publication.id, "The texts of this publication cannot be used.")

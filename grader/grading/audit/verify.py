@@ -1,6 +1,6 @@
-"""The store's own audit: whether all that was acknowledged, limited and graded is so.
+"""The store's own audit: whether acknowledged attempts, limits, grades and the chain are intact.
 
-It only reads, and sees one state of things, so that it can run beside a live service.
+It only reads, and sees one snapshot, so it can run beside a live service.
 """
 
 from __future__ import annotations
@@ -11,12 +11,7 @@ from dataclasses import dataclass, field
 from grader.grading.audit.acknowledged import check_acknowledged
 from grader.grading.audit.attempts import check_attempts
 from grader.grading.audit.chain import EMPTY_CHAIN, ChainHead, check_chain, check_stored_responses
-from grader.grading.audit.findings import (
-    AuditCheck,
-    AuditCheckResult,
-    Discrepancy,
-    ProgressCallback,
-)
+from grader.grading.audit.findings import AuditCheck, AuditCheckResult, ProgressCallback
 from grader.grading.audit.grades import check_grades, check_totals
 from grader.grading.audit.judgements import PublicKeys, check_judgements
 from grader.grading.audit.rejudging import RejudgeSample, check_rejudged
@@ -30,20 +25,10 @@ from grader.store.queries.verification import (
 )
 from grader.store.rows import DamagedDatabase, raise_on_damage
 
-__all__ = [
-    "AuditCheckResult",
-    "ChainHead",
-    "Discrepancy",
-    "RejudgeSample",
-    "Verification",
-    "count_steps",
-    "verify",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """All checks in order, and the head of the audit chain, to be kept elsewhere."""
+    """The results of all checks, and the head of the audit chain, to be kept elsewhere."""
 
     checks: tuple[AuditCheckResult, ...]
     head: ChainHead
@@ -55,7 +40,7 @@ class Verification:
 
 
 def count_steps(session: Session, *, sample: RejudgeSample | None = None) -> int:
-    """About how many things are looked at, those of a list of acknowledged attempts aside."""
+    """About how many things are checked, without a list of acknowledged attempts."""
     sizes = count_rows(session)
     again = 0
     if sample is not None:
@@ -71,23 +56,29 @@ def verify(
     acknowledged: Iterable[bytes] | None = None,
     head: ChainHead | None = None,
     sample: RejudgeSample | None = None,
-    tell: ProgressCallback = lambda _name, _count: None,
+    progress: ProgressCallback = lambda _name, _count: None,
 ) -> Verification:
-    """Look at everything that is stored.
+    """Check everything that is stored.
 
     Parameters
     ----------
     acknowledged
-        What clients were told, a JSON document in each line, to be compared with what is stored.
+        Responses that clients received, one JSON document per line, to compare with the store.
     head
         An earlier head of the audit chain, which must still be in it.
     sample
         Which attempts to judge again; None judges none.
-    tell
-        Hears how far it is.
+    progress
+        Called as things are checked.
     """
-    work = _Verifier(session, tell)
-    work.run("database", work.ask_database)
+    work = _Verifier(progress)
+    new_head = EMPTY_CHAIN
+
+    def follow_chain(tally: AuditCheck) -> None:
+        nonlocal new_head
+        new_head = check_chain(session, head, tally)
+
+    work.run("database", lambda tally: _check_database(session, tally))
     rules, keys = PublicationRules(session, context), PublicKeys(session)
     if acknowledged is not None:
         work.run(
@@ -98,39 +89,34 @@ def verify(
     work.run("judgements", lambda tally: check_judgements(session, keys, tally))
     work.run("grades", lambda tally: check_grades(session, rules, tally))
     work.run("totals", lambda tally: check_totals(session, tally))
-    work.run("audit chain", lambda tally: work.follow_chain(head, tally))
+    work.run("audit chain", follow_chain)
     work.run("idempotency", lambda tally: check_stored_responses(session, tally))
     if sample is not None:
         work.run("judged again", lambda tally: check_rejudged(session, rules, sample, tally))
-    return Verification(tuple(work.done), work.head)
+    return Verification(tuple(work.done), new_head)
 
 
 @dataclass(slots=True)
 class _Verifier:
-    """A verification at work."""
+    """Runs checks one after the other and collects their results."""
 
-    session: Session
-    tell: ProgressCallback
+    progress: ProgressCallback
     done: list[AuditCheckResult] = field(default_factory=list)
-    head: ChainHead = EMPTY_CHAIN
 
     def run(self, name: str, check: Callable[[AuditCheck], None]) -> None:
-        """Run one check; damage ends it, and the next one is tried all the same."""
-        tally = AuditCheck(name, self.tell)
+        """Run one check; a damaged database ends this check, not the next one."""
+        tally = AuditCheck(name, self.progress)
         try:
             with raise_on_damage():
                 check(tally)
         except DamagedDatabase as damage:
-            tally.differs("database", f"It cannot be read any further: {damage}.")
-        self.done.append(tally.checked())
+            tally.report("database", f"The rest cannot be read: {damage}.")
+        self.done.append(tally.to_result())
 
-    def ask_database(self, tally: AuditCheck) -> None:
-        """What the database itself finds wrong."""
-        for each in list_self_checks(self.session):
-            tally.look()
-            for subject, text in run_self_check(self.session, each):
-                tally.differs(subject, text)
 
-    def follow_chain(self, known: ChainHead | None, tally: AuditCheck) -> None:
-        """The audit chain, whose head is kept."""
-        self.head = check_chain(self.session, known, tally)
+def _check_database(session: Session, tally: AuditCheck) -> None:
+    """Report what the database itself finds wrong."""
+    for each in list_self_checks(session):
+        tally.count()
+        for subject, text in run_self_check(session, each):
+            tally.report(subject, text)

@@ -1,1 +1,6 @@
-"""What attempts, reviews and overrides come to, and the gradebook made of it."""
+"""Grades: what attempts, reviews, overrides, external scores and extensions add up to.
+
+`settle` computes grades and stores them; every change of what they depend on calls it. Staff change
+grades through `overrides`, `external_scores` and `extensions`, and read them through `gradebook`,
+`distribution` and `export`. Other packages may import all of these.
+"""

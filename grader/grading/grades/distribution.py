@@ -1,4 +1,4 @@
-"""How the totals of a class are spread: a histogram, the median, and the middle half."""
+"""The distribution of a class's totals: a histogram, the median and the middle half."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from grader.store.queries.gradebook import (
     find_totals_by_rank,
 )
 
-#: At most so many steps are drawn.
 _MAX_BINS = 16
 _ROUND_NUMBERS = (1, 2, 5)
 _QUARTERS = (1, 2, 3)
@@ -24,7 +23,7 @@ _QUARTERS = (1, 2, 3)
 
 @dataclass(frozen=True, slots=True)
 class HistogramBin:
-    """How many totals are from `low` to below `high`; the last step has also what is above."""
+    """How many totals are from `low` to below `high`; the last bin also has those above it."""
 
     low: Decimal
     high: Decimal
@@ -42,30 +41,33 @@ class Quartiles:
 
 @dataclass(frozen=True, slots=True)
 class TotalsDistribution:
-    """The totals of `n` students out of those who were `chosen`: the others have none yet."""
+    """The totals of `n` students; of those who were `selected`, the others have none yet."""
 
-    chosen: int
+    selected: int
     n: int
-    steps: tuple[HistogramBin, ...]
+    bins: tuple[HistogramBin, ...]
     quartiles: Quartiles | None
 
     @property
-    def most(self) -> Decimal:
-        """Where the last step ends."""
-        return self.steps[-1].high
+    def max_total(self) -> Decimal:
+        """The end of the last bin."""
+        return self.bins[-1].high
 
 
 def load_distribution(
     session: Session, published: PublishedAssignment, selection: Selection
 ) -> TotalsDistribution:
-    """How the totals of the chosen students are spread."""
+    """The distribution of the selected students' totals."""
     run_id, assignment = published.line.run_id, published.line.assignment
     possible = sum((each.form.points for each in published.assignment.rubrics.values()), Decimal(0))
     width, count = _choose_bins(possible)
-    counts = count_totals(
+    # Totals above all possible points belong to the last bin.
+    counts = [0] * count
+    for step, students in count_totals(
         session, run_id=run_id, assignment=assignment, selection=selection, step=width
-    )
-    n = sum(counts.values())
+    ).items():
+        counts[min(step, count - 1)] += students
+    n = sum(counts)
     totals = find_totals_by_rank(
         session,
         run_id=run_id,
@@ -74,23 +76,18 @@ def load_distribution(
         ranks=sorted({rank for share in _QUARTERS if n for rank in _nearest_ranks(n, share)}),
     )
     return TotalsDistribution(
-        chosen=count_selected(session, run_id=run_id, assignment=assignment, selection=selection),
+        selected=count_selected(session, run_id=run_id, assignment=assignment, selection=selection),
         n=n,
-        steps=tuple(
-            HistogramBin(width * place, width * (place + 1), _count_in_bin(counts, place, count))
-            for place in range(count)
+        bins=tuple(
+            HistogramBin(width * place, width * (place + 1), students)
+            for place, students in enumerate(counts)
         ),
         quartiles=Quartiles(*(_quantile(totals, n, share) for share in _QUARTERS)) if n else None,
     )
 
 
-def _count_in_bin(counts: dict[int, int], place: int, count: int) -> int:
-    """How many are at a step; more points than can be had are at the last."""
-    return sum(many for step, many in counts.items() if min(step, count - 1) == place)
-
-
 def _choose_bins(possible: Decimal) -> tuple[Decimal, int]:
-    """The width of a step, a round number, and how many steps reach from nothing to all points."""
+    """The width of a bin, a round number, and how many bins cover all points."""
     possible = max(possible, Decimal(1))
     widths = (Decimal(step) * 10**power / 10 for power in range(9) for step in _ROUND_NUMBERS)
     width = next(each for each in widths if each * _MAX_BINS >= possible)
@@ -98,12 +95,12 @@ def _choose_bins(possible: Decimal) -> tuple[Decimal, int]:
 
 
 def _nearest_ranks(n: int, share: int) -> tuple[int, int]:
-    """The two places that a quartile lies between, which are one where it lies at a place."""
+    """The two ranks that a quartile lies between; equal if it lies at a rank."""
     whole, rest = divmod((n - 1) * share, 4)
     return whole, whole + (1 if rest else 0)
 
 
 def _quantile(totals: dict[int, Decimal], n: int, share: int) -> Decimal:
-    """A quartile by the straight line between the two nearest totals."""
-    low, high = (totals[place] for place in _nearest_ranks(n, share))
+    """A quartile, interpolated between the two nearest totals."""
+    low, high = (totals[rank] for rank in _nearest_ranks(n, share))
     return normalize_points(low + (high - low) * (((n - 1) * share) % 4) / 4)

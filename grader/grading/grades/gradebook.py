@@ -30,7 +30,7 @@ from grader.store.types import to_points
 
 @dataclass(frozen=True, slots=True)
 class GradebookRow:
-    """One student: grades by question, those that are there."""
+    """A student with the grades there are, by question."""
 
     member: MemberLine
     grades: dict[str, CellLine]
@@ -42,13 +42,13 @@ class GradebookRow:
 
     @property
     def pending(self) -> Decimal:
-        """What still waits for a person."""
+        """Points still to be given by a person."""
         return to_points(sum(each.pending_hundredths for each in self.grades.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class Gradebook:
-    """Students in an order, and where the pages before and after these begin."""
+    """A page of students in some order, with cursors to the pages before and after it."""
 
     published: PublishedAssignment
     rows: tuple[GradebookRow, ...]
@@ -57,12 +57,12 @@ class Gradebook:
 
     @property
     def possible(self) -> Decimal:
-        """All points that can be had."""
+        """All points that can be earned."""
         rubrics = self.published.assignment.rubrics.values()
         return sum((each.form.points for each in rubrics), ZERO)
 
     def grade_of(self, row: GradebookRow) -> str:
-        """The grade by the assignment's scale; empty where it has none."""
+        """The grade by the assignment's scale; empty if it has no scale."""
         return self.published.form.grade_for(row.points)
 
 
@@ -74,15 +74,15 @@ def load_gradebook(
     assignment: str,
     selection: Selection = EVERYBODY,
     order: SortOrder = BY_LOGIN,
-    spot: PageCursor | None = None,
+    cursor: PageCursor | None = None,
     limit: int | None = None,
 ) -> Gradebook:
-    """The gradebook of the students who are chosen, or so much of it from a place on.
+    """The gradebook of the selected students, or the page of it that begins at `cursor`.
 
     Raises
     ------
     MalformedRequest
-        Where the order is by a question that the assignment does not have.
+        If the order is by a question that the assignment does not have.
     """
     published = context.in_force(session, run_id=run_id, assignment=assignment)
     if order.column is SortColumn.QUESTION and order.question not in published.form.questions:
@@ -93,7 +93,7 @@ def load_gradebook(
         assignment=assignment,
         selection=selection,
         order=order,
-        start=spot,
+        start=cursor,
         limit=limit,
     )
     by_student: dict[str, dict[str, CellLine]] = {each.enrolment.id: {} for each in page.members}
@@ -104,12 +104,12 @@ def load_gradebook(
 
 
 def read_order(text: str) -> SortOrder:
-    """An order as addresses have it: login, total or question:ID, with a minus for the reverse.
+    """Read an order from a URL: login, total or question:ID, with a minus for descending.
 
     Raises
     ------
     MalformedRequest
-        For anything else.
+        For any other text.
     """
     name = text.removeprefix("-")
     is_descending = name != text
@@ -122,26 +122,24 @@ def read_order(text: str) -> SortOrder:
 
 
 def write_order(order: SortOrder) -> str:
-    """An order as addresses have it."""
+    """An order as URLs have it."""
     name = f"question:{order.question}" if order.question else order.column.value
     return f"-{name}" if order.is_descending else name
 
 
 def _make_order_error(text: str) -> MalformedRequest:
-    fault = ErrorDetail(
-        "#query/sort",
-        "value.choice",
-        f"There is no order by {text!r}. There are login, total and question:ID, each also with a "
-        "minus before it.",
+    detail = (
+        f"Cannot sort by {text!r}. Sort by login, total or question:ID; a minus before it sorts "
+        "in descending order."
     )
-    return MalformedRequest(fault.detail, code=fault.code, faults=(fault,))
+    return MalformedRequest.of(ErrorDetail("sort", "value.choice", detail, source="query"))
 
 
 @dataclass(frozen=True, slots=True)
 class StudentSummary:
-    """A student's row of the gradebook with what lies behind it, the newest decision first.
+    """A student's row of the gradebook with the decisions behind it, the newest first.
 
-    `names` has those of the people who decided; whoever is not in it was a program.
+    `names` are those of the people who decided; a decision without a name is by a service.
     """
 
     book: Gradebook
@@ -154,21 +152,15 @@ class StudentSummary:
 def load_student_summary(
     session: Session, context: GradingContext, *, run_id: str, assignment: str, student: str
 ) -> StudentSummary:
-    """All about a student's grades for an assignment.
-
-    Raises
-    ------
-    NotFound
-        Where there is no such assignment or no such student in the course run.
-    """
+    """A student's grades for an assignment; NotFound for an unknown assignment or student."""
     published = context.in_force(session, run_id=run_id, assignment=assignment)
     member = get_member(session, run_id=run_id, login=student)
     owner = member.enrolment.id
     cells = list_cells(session, assignment=assignment, enrolment_ids=[owner])
     row = GradebookRow(member, {each.question: each for each in cells})
-    parts = [(owner, assignment, question) for question in {*published.form.questions, *row.grades}]
+    keys = [(owner, assignment, question) for question in {*published.form.questions, *row.grades}]
     overrides = sorted(
-        list_overrides(session, student_questions=parts), key=lambda each: each.at, reverse=True
+        list_overrides(session, student_questions=keys), key=lambda each: each.at, reverse=True
     )
     extension = find_extensions(session, pairs=[(owner, assignment)]).get((owner, assignment))
     deciders = {each.by for each in overrides} | ({extension.by} if extension else set())

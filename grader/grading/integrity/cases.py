@@ -1,4 +1,4 @@
-"""What an integrity check looks at: a question's attempts by rubric, and everybody's variants."""
+"""The input of an integrity check: a question's attempts by rubric, and everybody's variants."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from grader.store.queries.attempts import AttemptLine, JudgementLine, list_judge
 from grader.store.queries.integrity import IntegrityCheckLine, ResemblanceLine, list_shown_variants
 from grader.store.queries.publications import get_publication
 
-#: Of an answer that solves many variants by accident, so many pairs are kept as examples.
+#: How many pairs are kept as examples of an answer that solves many variants by accident.
 _MAX_EXAMPLES = 3
 
 
 def describe_exclusion(rubric: Rubric) -> str:
-    """Why a question is not checked; empty where it is."""
+    """Why a question is not checked; empty if it is."""
     question = rubric.question
     if question.uses is not None:
         return "it builds on the student's own earlier answer"
@@ -43,30 +43,29 @@ class RubricAttempts:
     suspects: list[Suspect] = field(default_factory=list)
 
     def lines(self, finding: Finding, *, check: IntegrityCheckLine) -> list[ResemblanceLine]:
-        """A finding as it is kept: all pairs, or a few where it happens by accident anyway."""
+        """The stored lines of a finding: all pairs, or a few examples if it is uninformative."""
         chance = finding.chance
-        most = _MAX_EXAMPLES if chance.says_nothing else len(finding.solved)
-        lines = []
-        for other in finding.solved[:most]:
-            beside, is_same = self._beside(finding.suspect, other)
-            lines.append(
-                ResemblanceLine(
-                    check.id,
-                    finding.suspect.attempt_id,
-                    other,
-                    check.run_id,
-                    beside,
-                    is_same,
-                    len(finding.solved),
-                    chance.others,
-                    chance.hits,
-                    chance.tried,
-                )
+        count = _MAX_EXAMPLES if chance.is_uninformative else len(finding.solved)
+        return [
+            ResemblanceLine(
+                check.id,
+                finding.suspect.attempt_id,
+                other,
+                check.run_id,
+                *self._find_counterpart(finding.suspect, other),
+                len(finding.solved),
+                chance.others,
+                chance.hits,
+                chance.tried,
             )
-        return lines
+            for other in finding.solved[:count]
+        ]
 
-    def _beside(self, suspect: Suspect, other: str) -> tuple[str | None, bool]:
-        """The other student's attempt to look at: with the same numbers, or the first solved."""
+    def _find_counterpart(self, suspect: Suspect, other: str) -> tuple[str | None, bool]:
+        """The other student's attempt to compare with, and whether it has the same numbers.
+
+        Without one that has, it is the first that is solved; None if there is none.
+        """
         theirs = [each for each in self.attempts if each[0].enrolment_id == other]
         for attempt, _ in theirs:
             answer = self.read(attempt)
@@ -76,7 +75,7 @@ class RubricAttempts:
         return next(solved, None), False
 
     def read(self, attempt: AttemptLine) -> Answer | None:
-        """An attempt's answer; None where it cannot be read any more."""
+        """An attempt's answer; None if it cannot be read any more."""
         variant = self.variants.get(attempt.enrolment_id)
         if variant is None:
             return None
@@ -88,7 +87,7 @@ class RubricAttempts:
             return None
 
     def find_suspects(self) -> None:
-        """Note the attempts in numbers that fail their own variant and could be right elsewhere."""
+        """Collect the attempts with numbers that fail their own variant and may solve another."""
         for attempt, judgement in self.attempts:
             if decode_judgement(judgement).is_solved:
                 continue
@@ -97,7 +96,7 @@ class RubricAttempts:
                 self.suspects.append(Suspect(attempt.id, attempt.enrolment_id, answer))
 
     def _has_right_choices(self, answer: Answer) -> bool:
-        """A wrong choice is wrong for everybody, so that such an answer solves nothing."""
+        """A wrong choice is wrong in every variant, so such an answer solves none."""
         return all(
             isinstance(chosen := answer.values.get(each.id), Choice)
             and chosen.options == each.correct
@@ -109,7 +108,7 @@ class RubricAttempts:
 def load_rubric_attempts(
     session: Session, context: GradingContext, *, run_id: str, assignment: str, question: str
 ) -> list[RubricAttempts]:
-    """Everybody's attempts at a question, by the rubric that was in force for them."""
+    """Load everybody's attempts at a question, by the rubric in force at the time."""
     cases: dict[str, RubricAttempts] = {}
     rubrics: dict[str, Rubric] = {}
     judged = list_judged_of_question(
@@ -132,7 +131,7 @@ def load_rubric_attempts(
 
 
 def _variants(session: Session, run_id: str, rubric: Rubric) -> dict[str, Variant]:
-    """The variants that students were shown, by enrolment; none where a question is left out."""
+    """The variants that students were shown, by enrolment; none for an excluded question."""
     if describe_exclusion(rubric):
         return {}
     shown = list_shown_variants(

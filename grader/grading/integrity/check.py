@@ -1,7 +1,7 @@
 """Integrity checks: which wrong answers solve somebody else's variant, and how probable that is.
 
-A check is started once, goes on in the background, tells how far it is, and is kept until the next
-one. It is evidence for people to look at and changes no grade.
+A check runs in the background, records its progress, and is kept until the next one. Its results
+are evidence for people; they change no grade.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from grader.accounts.callers import Membership
+from grader.accounts.callers import Membership, record_action
 from grader.domain.roles import Role
 from grader.engine.random.draws import DrawFailed
 from grader.errors import KeysetError, Unavailable
@@ -21,7 +21,6 @@ from grader.grading.integrity.cases import load_rubric_attempts
 from grader.grading.integrity.search import search_copied_answers
 from grader.store.database import Database, Session, lock
 from grader.store.ids import make_id
-from grader.store.queries.audit import add_audit_entry
 from grader.store.queries.integrity import (
     RUNNING,
     IntegrityCheckLine,
@@ -35,16 +34,15 @@ from grader.store.queries.integrity import (
     record_progress,
 )
 
-#: A check without a sign of life for so long belongs to a process that is gone.
+#: A check that has recorded no progress for this long belongs to a dead process.
 STALE_AFTER = timedelta(minutes=3)
-#: So often a check tells how far it is.
 _PROGRESS_INTERVAL = timedelta(seconds=1)
 
-_PROCESS_GONE = "It stopped without a word; the process that ran it is gone."
+_PROCESS_GONE = "The process that ran the check has stopped."
 
 
 def is_stale(check: IntegrityCheckLine, *, at: datetime) -> bool:
-    """Whether a check says that it runs, and nobody runs it."""
+    """Whether a check is marked as running although its process is gone."""
     return check.state == RUNNING and at - check.seen_at > STALE_AFTER
 
 
@@ -56,12 +54,12 @@ def start_check(
     assignment: str,
     at: datetime,
 ) -> IntegrityCheckLine | None:
-    """Begin a check; None where one runs already.
+    """Begin a check; None if one is running already.
 
     Raises
     ------
     NotFound
-        Where the course run has no such assignment.
+        If the course run has no such assignment.
     """
     membership.need(Role.INSTRUCTOR)
     run_id = membership.run.id
@@ -72,37 +70,36 @@ def start_check(
         if not is_stale(before, at=at):
             return None
         record_failure(session, check_id=before.id, error=_PROCESS_GONE, at=at)
-    of = count_attempts(session, run_id=run_id, assignment=assignment)
     check = IntegrityCheckLine(
-        make_id("chk"),
-        run_id,
-        assignment,
-        RUNNING,
-        0,
-        of,
-        0,
-        0,
-        "",
-        membership.caller.id,
-        at,
-        at,
-        None,
+        id=make_id("chk"),
+        run_id=run_id,
+        assignment=assignment,
+        state=RUNNING,
+        done=0,
+        of=count_attempts(session, run_id=run_id, assignment=assignment),
+        pairs=0,
+        by_accident=0,
+        error="",
+        by=membership.caller.id,
+        started_at=at,
+        seen_at=at,
+        finished_at=None,
     )
     add_check(session, check)
-    add_audit_entry(
-        session, at=at, by=membership.caller.id, run_id=run_id, action="integrity.started",
-        subject=check.id, details={"assignment": assignment},
-    )  # fmt: skip
+    details = {"assignment": assignment}
+    record_action(
+        session, membership, at=at, action="integrity.started", subject=check.id, details=details
+    )
     return check
 
 
 class _CheckStopped(Exception):
-    """The check must end: the service stops, or somebody gave it up."""
+    """The check must end: the service stops, or another process took it for stale."""
 
 
 @dataclass(slots=True)
 class CheckRun:
-    """A check while it runs, and what it needs: `write` carries out a change and waits for it."""
+    """A running check; `write` carries out a change of the store and waits for it."""
 
     database: Database
     write: Callable[[Callable[[Session], Any]], Any]
@@ -113,27 +110,27 @@ class CheckRun:
     _done: int = 0
     _pairs: int = 0
     _by_accident: int = 0
-    _told_at: datetime | None = None
+    _reported_at: datetime | None = None
     _lines: list[ResemblanceLine] = field(default_factory=list)
 
     def run(self) -> None:
-        """Check everything, and keep what came out, or why nothing did."""
+        """Check everything, and store the results or the reason why there are none."""
         try:
             for question in self._questions():
                 self._check_question(question)
             self.write(self._finish)
         except _CheckStopped:
-            self._fail("The service was ended before it was done.")
+            self._fail("The service stopped before the check was done.")
         except (KeysetError, DrawFailed, ArithmeticError, MemoryError) as error:
             (reason, *_) = str(error).splitlines() or [type(error).__name__]
             self._fail(reason[:300])
         except BaseException as error:
-            self._fail(f"It failed: {type(error).__name__}.")
+            self._fail(f"The check failed: {type(error).__name__}.")
             raise
 
     def _fail(self, error: str) -> None:
         at = self.clock()
-        # Where nothing can be written any more, the check is found to be stale later.
+        # If nothing can be written any more, the check will be found stale later.
         with suppress(Unavailable):
             self.write(lambda s: record_failure(s, check_id=self.check.id, error=error, at=at))
 
@@ -151,9 +148,9 @@ class CheckRun:
         if self.should_end():
             raise _CheckStopped
         at = self.clock()
-        if self._told_at is not None and at - self._told_at < _PROGRESS_INTERVAL:
+        if self._reported_at is not None and at - self._reported_at < _PROGRESS_INTERVAL:
             return
-        self._told_at = at
+        self._reported_at = at
         is_running = self.write(
             lambda session: record_progress(
                 session,

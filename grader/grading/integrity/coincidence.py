@@ -1,4 +1,4 @@
-"""How probable it is that an answer solves somebody else's variant by accident."""
+"""The probability that an answer solves somebody else's variant by accident."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 from grader.engine.confidence import compute_wilson_interval
 
-#: From this chance on a resemblance is no sign of anything.
+#: A resemblance that is more probable than this by accident is no evidence.
 UNINFORMATIVE_ABOVE = 0.05
-#: Of a hundred such bounds, 95 are true.
+#: One-sided bounds hold with 95 % confidence.
 _Z_ONE_SIDED = 1.645
-# With so many hits a chance is known well enough, and with fewer none is told.
+# With this many hits a rate is known well enough; below the minimum nothing is concluded.
 _ENOUGH_HITS, _MIN_HITS = 30, 5
 
 
 @dataclass(frozen=True, slots=True)
 class CoincidenceRate:
-    """An answer that solved `hits` of `tried` variants that belong to nobody.
+    """An answer that solves `hits` of `tried` random variants that belong to nobody.
 
-    It was tried on the variants of `others` students.
+    `others` is the number of students on whose variants it was tried.
     """
 
     hits: int
@@ -27,37 +27,37 @@ class CoincidenceRate:
 
     @property
     def for_one(self) -> float:
-        """The estimated probability that it solves the variant of one student."""
+        """The estimated probability that it solves one student's variant by accident."""
         return self.hits / self.tried if self.tried else 1.0
 
     @property
     def bound_for_one(self) -> float:
-        """What that probability does not exceed, with 95 % certainty."""
+        """The upper bound of that probability, with 95 % confidence."""
         return compute_wilson_interval(self.hits, self.tried, _Z_ONE_SIDED).high
 
     @property
     def is_bound(self) -> bool:
-        """Whether it was never seen to happen, so that only a bound can be told."""
+        """Whether no accident was observed, so that only the bound is known."""
         return self.hits == 0
 
     @property
     def for_any(self) -> float:
-        """The probability that it solves at least one of the others', or its bound."""
+        """The probability, or its bound, that it solves at least one of the others' variants."""
         return self._for_any(self.bound_for_one if self.is_bound else self.for_one)
 
     @property
     def bound_for_any(self) -> float:
-        """What that probability does not exceed, with 95 % certainty."""
+        """The upper bound of that probability, with 95 % confidence."""
         return self._for_any(self.bound_for_one)
 
     @property
-    def says_nothing(self) -> bool:
-        """Whether it happens by accident so often that it is no sign of anything."""
+    def is_uninformative(self) -> bool:
+        """Whether it happens by accident too often to be evidence."""
         return self.for_any > UNINFORMATIVE_ABOVE
 
     @property
     def is_known(self) -> bool:
-        """Whether more tries would tell nothing new: it is exact, or certain to say nothing."""
+        """Whether more tries are pointless: it is exact enough, or certainly uninformative."""
         if self.hits < _MIN_HITS:
             return False
         least = self._for_any(compute_wilson_interval(self.hits, self.tried, _Z_ONE_SIDED).low)

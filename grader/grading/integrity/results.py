@@ -1,14 +1,12 @@
-"""What an integrity check has found, as staff look at it."""
+"""The results of an integrity check, as staff see them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from grader.accounts.callers import Membership
 from grader.domain.roles import Role
-from grader.errors import NotFound
 from grader.grading.context import GradingContext, PublishedAssignment
 from grader.grading.integrity.cases import describe_exclusion
 from grader.grading.integrity.check import is_stale
@@ -23,12 +21,12 @@ from grader.store.queries.integrity import (
     find_check,
     list_resemblances,
 )
-from grader.store.queries.people import get_person
+from grader.store.queries.people import find_names
 
 
 @dataclass(frozen=True, slots=True)
 class ResemblanceEvidence:
-    """A resemblance with the chance that it is an accident."""
+    """A resemblance with the probability that it is an accident."""
 
     found: ResemblanceDetails
     chance: CoincidenceRate
@@ -36,10 +34,10 @@ class ResemblanceEvidence:
 
 @dataclass(frozen=True, slots=True)
 class IntegrityResults:
-    """The check that runs or ran last, and what the last finished one has found.
+    """The newest check, and what the last finished one has found.
 
-    `telling` is sorted by chance, the smallest first; `accidents` happen by accident too often to
-    say anything.
+    `telling` is sorted by probability, the smallest first; `accidents` happen by accident too often
+    to be evidence.
     """
 
     published: PublishedAssignment
@@ -53,12 +51,12 @@ class IntegrityResults:
 
     @property
     def is_running(self) -> bool:
-        """Whether a check is under way now."""
+        """Whether a check is running now."""
         return self.newest is not None and self.newest.state == RUNNING and not self.is_stale
 
     @property
     def failed(self) -> IntegrityCheckLine | None:
-        """The newest check where it came to no end."""
+        """The newest check if it has failed."""
         newest = self.newest
         return newest if newest is not None and newest.state == FAILED else None
 
@@ -76,38 +74,29 @@ def load_results(
     assignment: str,
     at: datetime,
 ) -> IntegrityResults:
-    """What is known about an assignment; NotFound where the course run has none such."""
+    """Load an assignment's results; NotFound if the course run has no such assignment."""
     membership.need(Role.ASSISTANT)
     published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
     newest = find_check(session, run_id=membership.run.id, assignment=assignment)
     finished = find_check(session, run_id=membership.run.id, assignment=assignment, state=FINISHED)
     found = list_resemblances(session, check_id=finished.id) if finished else []
-    evidence = [_evidence(each) for each in found]
+    evidence = [
+        ResemblanceEvidence(
+            each, CoincidenceRate(each.line.hits, each.line.tried, each.line.others)
+        )
+        for each in found
+    ]
+    by = finished.by if finished else ""
+    telling = [each for each in evidence if not each.chance.is_uninformative]
     rubrics = published.assignment.rubrics.items()
     return IntegrityResults(
         published=published,
         newest=newest,
         is_stale=newest is not None and is_stale(newest, at=at),
         finished=finished,
-        by=_name(session, finished.by) if finished else "",
-        telling=_sorted(each for each in evidence if not each.chance.says_nothing),
-        accidents=tuple(each for each in evidence if each.chance.says_nothing),
+        # A service has no name and is shown by its id.
+        by=find_names(session, person_ids=[by]).get(by, by),
+        telling=tuple(sorted(telling, key=lambda each: each.chance.for_any)),
+        accidents=tuple(each for each in evidence if each.chance.is_uninformative),
         left_out={name: why for name, rubric in rubrics if (why := describe_exclusion(rubric))},
     )
-
-
-def _evidence(found: ResemblanceDetails) -> ResemblanceEvidence:
-    line = found.line
-    return ResemblanceEvidence(found, CoincidenceRate(line.hits, line.tried, line.others))
-
-
-def _sorted(evidence: Iterable[ResemblanceEvidence]) -> tuple[ResemblanceEvidence, ...]:
-    return tuple(sorted(evidence, key=lambda each: each.chance.for_any))
-
-
-def _name(session: Session, person_id: str) -> str:
-    """What the person is called; a service, which is none, by its id."""
-    try:
-        return get_person(session, person_id=person_id).name
-    except NotFound:
-        return person_id

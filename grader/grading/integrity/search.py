@@ -1,13 +1,14 @@
-"""Wrong answers in numbers tried on the variants of other students, and on those of nobody.
+"""Trying wrong numeric answers on the variants of other students and on random variants.
 
-Every student has own numbers. An answer that fails there and solves somebody else's variant may
-have been copied; how often that happens by accident is found out on variants that belong to nobody.
+Every student has their own numbers. An answer that fails its own variant and solves another
+student's may have been copied. Random variants that belong to nobody estimate the false-positive
+rate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import numpy as np
@@ -23,13 +24,13 @@ from grader.formula.typed.tree import Stack, collect_names, list_nodes
 from grader.grading.integrity.coincidence import CoincidenceRate
 from grader.reading.answer import Answer, Numbers
 
-#: Called with how many attempts and how many pairs were done since; it may raise to end the work.
+#: Called with the attempts and pairs done since the last call; it may raise to end the search.
 SearchCallback = Callable[[int, int], None]
 
-# So many answers are sifted before what is left of them is judged together.
+# This many answers are filtered, and the remaining candidates judged together.
 _BATCH_SIZE = 32
 _FIRST_BATCH, _LARGEST_BATCH = 512, 8192
-# To see that a made-up student's variant is solved, one of these must be.
+# At most this many candidates of an answer are judged against the control group.
 _MAX_CONTROLS = 8
 
 
@@ -44,7 +45,7 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """An attempt with the students whose variants it solves, and how probable that is."""
+    """An attempt with the students whose variants it solves, and the accident rate."""
 
     suspect: Suspect
     solved: tuple[str, ...]
@@ -53,14 +54,17 @@ class Finding:
 
 @dataclass(slots=True)
 class SearchResult:
-    """What came out: findings, and how many answers solve a variant of as many made-up students."""
+    """The findings, and the false positives: answers that solve a variant of a control group.
+
+    The control group has as many invented students as there are other students.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     by_accident: int = 0
 
 
 def has_numbers(answer: Answer) -> bool:
-    """Whether an answer holds numbers of its own, also as a formula of nothing but numbers."""
+    """Whether an answer has numbers of its own, also as a formula without names."""
     return any(_is_numbers(value) for value in answer.values.values())
 
 
@@ -72,7 +76,7 @@ def _is_numbers(value: object) -> bool:
 
 
 def has_same_numbers(one: Answer, other: Answer) -> bool:
-    """Whether two answers hold the same numbers, to four digits."""
+    """Whether two answers have the same numbers, to four digits."""
     pairs = [
         (value.array, match.array)
         for name, value in one.values.items()
@@ -92,7 +96,7 @@ def search_copied_answers(
     *,
     report: SearchCallback,
 ) -> SearchResult:
-    """Try every suspect on the variants of all others, which are given by enrolment."""
+    """Try every suspect on the variants of all others; `variants` are by enrolment."""
     result = SearchResult()
     if not suspects or not variants:
         report(len(suspects), 0)
@@ -100,33 +104,35 @@ def search_copied_answers(
     tester = _Tester(judge)
     generator = open_stream(tester.key, "chance")
     owners = list(variants)
-    shown = tester.sieve.prepare(stack_variants(list(variants.values())))
-    made_up = tester.draw(generator, len(owners) - 1)
+    shown = tester.prefilter.prepare(stack_variants(list(variants.values())))
+    control = tester.draw(generator, len(owners) - 1)
     solved: list[tuple[Suspect, tuple[str, ...]]] = []
     for start in range(0, len(suspects), _BATCH_SIZE):
-        some = suspects[start : start + _BATCH_SIZE]
-        solved += tester.try_others(some, shown, owners, variants)
-        result.by_accident += tester.count_accidents(some, made_up, len(owners) - 1)
-        report(len(some), len(some) * len(owners))
+        batch = suspects[start : start + _BATCH_SIZE]
+        solved += tester.try_others(batch, shown, owners, variants)
+        result.by_accident += tester.count_accidents(batch, control, len(owners) - 1)
+        report(len(batch), len(batch) * len(owners))
     found = [(suspect, others) for suspect, others in solved if others]
     chances = tester.estimate([each for each, _ in found], owners, generator, report)
-    for (suspect, others), chance in zip(found, chances, strict=True):
-        result.findings.append(Finding(suspect, others, chance))
+    result.findings = [
+        Finding(suspect, others, chance)
+        for (suspect, others), chance in zip(found, chances, strict=True)
+    ]
     return result
 
 
 def _count_tries(others: int) -> int:
-    """How many variants of nobody are tried: the more students, the smaller a chance matters."""
+    """How many random variants are tried: the more students, the smaller rates matter."""
     return max(min(2000 * others, 200_000), 20_000, 100 * others)
 
 
 @dataclass(slots=True)
 class _Tester:
     judge: Judge
-    sieve: Prefilter = field(init=False)
+    prefilter: Prefilter = field(init=False)
 
     def __post_init__(self) -> None:
-        self.sieve = Prefilter.of(self.judge)
+        self.prefilter = Prefilter.of(self.judge)
 
     @property
     def key(self) -> bytes:
@@ -134,10 +140,15 @@ class _Tester:
         return self.judge.keys.of(question.id, question.revision)
 
     def draw(self, generator: np.random.Generator, count: int) -> Environment:
-        """Variants that belong to nobody."""
-        # Side by side stand at least two, so that nothing is taken to be the same for all.
-        crowd = draw_variants(self.judge.question.draws, generator, max(count, 2))
-        return self.sieve.prepare(crowd)
+        """Random variants that belong to nobody."""
+        # At least two, or every value would be taken to be the same in all variants.
+        variants = draw_variants(self.judge.question.draws, generator, max(count, 2))
+        return self.prefilter.prepare(variants)
+
+    def select(self, suspect: Suspect, variants: Environment) -> list[int]:
+        """The rows of the variants that a suspect's answer may solve."""
+        rows: list[int] = np.flatnonzero(self.prefilter.sift(suspect.answer, variants)).tolist()
+        return rows
 
     def try_others(
         self,
@@ -147,34 +158,29 @@ class _Tester:
         variants: Mapping[str, Variant],
     ) -> list[tuple[Suspect, tuple[str, ...]]]:
         """For each suspect the students whose variants it solves."""
-        maybe = [
-            [
-                owners[row]
-                for row in np.flatnonzero(self.sieve.sift(each.answer, shown)).tolist()
-                if owners[row] != each.owner
-            ]
+        candidates = [
+            [owners[row] for row in self.select(each, shown) if owners[row] != each.owner]
             for each in suspects
         ]
         solves = self._judge(
             Submission(variants[other], suspect.answer)
-            for suspect, others in zip(suspects, maybe, strict=True)
+            for suspect, others in zip(suspects, candidates, strict=True)
             for other in others
         )
         return [
             (suspect, tuple(other for other in others if next(solves)))
-            for suspect, others in zip(suspects, maybe, strict=True)
+            for suspect, others in zip(suspects, candidates, strict=True)
         ]
 
     def count_accidents(
-        self, suspects: Sequence[Suspect], made_up: Environment, others: int
+        self, suspects: Sequence[Suspect], control: Environment, others: int
     ) -> int:
-        """How many suspects solve the variant of at least one of so many students of no course."""
+        """How many suspects solve a variant of the control group of so many students."""
         tried = [
             [
-                Submission(select_variant(made_up, row, name="chance/control"), each.answer)
-                for row in np.flatnonzero(self.sieve.sift(each.answer, made_up)[:others])[
-                    :_MAX_CONTROLS
-                ].tolist()
+                Submission(select_variant(control, row, name="chance/control"), each.answer)
+                for row in self.select(each, control)[:_MAX_CONTROLS]
+                if row < others
             ]
             for each in suspects
         ]
@@ -188,41 +194,36 @@ class _Tester:
         generator: np.random.Generator,
         report: SearchCallback,
     ) -> list[CoincidenceRate]:
-        """How probable it is for each suspect to solve somebody's variant by accident."""
-        hits, tried = [0] * len(suspects), [0] * len(suspects)
-        open_places, drawn = list(range(len(suspects))), 0
-        most = _count_tries(len(owners) - 1)
-        while open_places and drawn < most:
-            block = min(max(drawn, _FIRST_BATCH), _LARGEST_BATCH)
-            crowd = self.draw(generator, block)
-            for place in open_places:
-                hits[place] += self._count_hits(suspects[place], crowd)
-                tried[place] += block
+        """The rate at which each suspect solves another's variant by accident."""
+        others = len(owners) - 1
+        rates = [CoincidenceRate(0, 0, others) for _ in suspects]
+        unknown, drawn = list(range(len(suspects))), 0
+        while unknown and drawn < _count_tries(others):
+            count = min(max(drawn, _FIRST_BATCH), _LARGEST_BATCH)
+            variants = self.draw(generator, count)
+            for place in unknown:
+                rate, hits = rates[place], self._count_hits(suspects[place], variants)
+                rates[place] = CoincidenceRate(rate.hits + hits, rate.tried + count, others)
                 report(0, 0)
-            drawn += block
-            open_places = [
-                each
-                for each in open_places
-                if not CoincidenceRate(hits[each], tried[each], len(owners) - 1).is_known
-            ]
-        # The student's own variant is no other's, where it is among those that were shown.
+            drawn += count
+            unknown = [place for place in unknown if not rates[place].is_known]
+        # A student's own variant, if it was shown, is not another's.
         shown = set(owners)
         return [
-            CoincidenceRate(hits[place], tried[place], len(owners) - (suspect.owner in shown))
-            for place, suspect in enumerate(suspects)
+            replace(rate, others=len(owners) - (suspect.owner in shown))
+            for rate, suspect in zip(rates, suspects, strict=True)
         ]
 
-    def _count_hits(self, suspect: Suspect, crowd: Environment) -> int:
-        rows = np.flatnonzero(self.sieve.sift(suspect.answer, crowd)).tolist()
+    def _count_hits(self, suspect: Suspect, variants: Environment) -> int:
         return sum(
             self._judge(
-                Submission(select_variant(crowd, row, name="chance"), suspect.answer)
-                for row in rows
+                Submission(select_variant(variants, row, name="chance"), suspect.answer)
+                for row in self.select(suspect, variants)
             )
         )
 
     def _judge(self, submissions: Iterator[Submission]) -> Iterator[bool]:
-        """Whether each of them earns everything that needs no person."""
+        """Whether each earns everything that needs no person."""
         listed = list(submissions)
         judged = self.judge.judge(listed, recognising=False) if listed else []
         return iter([each.is_solved for each in judged])

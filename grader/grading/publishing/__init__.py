@@ -1,1 +1,5 @@
-"""Putting an assignment's files and dates in force, and what was in force before."""
+"""Publishing: putting an assignment's files and dates in force.
+
+`publish` does it, `history` lists earlier publications, and `example_runs` tries a rubric's own
+examples for its author. Other packages may import all three.
+"""

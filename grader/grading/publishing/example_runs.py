@@ -1,4 +1,4 @@
-"""A rubric's own examples, tried while somebody waits, and kept because they never change."""
+"""A rubric's own examples, tried while the author waits, and cached: results never change."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from grader.rubric.catalog import Rubric
 from grader.rubric.examples import ExampleOutcome, list_example_outcomes
 from grader.rubric.forms import ExampleForm
 
-#: On so many variants; publishing tries more, but nobody looks on meanwhile.
+#: On how many variants examples are tried; publishing tries more, but nobody waits for it.
 SHOWN_VARIANTS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class ExampleRun:
-    """An example, with what came out of it on each variant."""
+    """An example with its result on each variant."""
 
     example: ExampleForm
     outcomes: tuple[ExampleOutcome, ...]
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """How it differs from what its file says, once for each variant on which it does."""
+        """How its results differ from its file, once for each variant on which they do."""
         return tuple(each.fault for each in self.outcomes if each.fault)
 
     @property
     def is_as_stated(self) -> bool:
-        """Whether it comes out as its file says, but for what the file leaves to chance."""
+        """Whether its results agree with its file, which may allow a share of exceptions."""
         return len(self.faults) <= math.ceil(self.example.by_chance * len(self.outcomes))
 
 
 @dataclass(frozen=True, slots=True)
 class ExampleRuns:
-    """How all examples of a rubric come out."""
+    """The results of all examples of a rubric."""
 
     tried: tuple[ExampleRun, ...]
     failure: str = ""
-    """Why no variant can be drawn, where that is so."""
+    """Why no variant can be drawn; empty if one can."""
 
     @property
     def as_stated(self) -> int:
-        """How many come out as the file says."""
+        """How many agree with the file."""
         return sum(each.is_as_stated for each in self.tried)
 
 

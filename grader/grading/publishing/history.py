@@ -1,4 +1,4 @@
-"""What was published of an assignment: when, by whom, and which questions' files changed."""
+"""The publications of an assignment: when, by whom, and which questions' files changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PublicationChange:
 
     line: PublicationLine
     by: str | None
-    """The name of who published it; None where that is no person."""
+    """The name of the person who published it; None for a service."""
     versions: dict[str, str]
     added: tuple[str, ...]
     changed: tuple[str, ...]
@@ -49,13 +49,7 @@ class PublicationHistory:
 
 
 def load_history(session: Session, *, run_id: str, assignment: str) -> PublicationHistory:
-    """What was published of an assignment.
-
-    Raises
-    ------
-    NotFound
-        Where nothing was.
-    """
+    """All publications of an assignment; NotFound if there are none."""
     lines = list_publications(session, run_id=run_id, assignment=assignment)
     if not lines:
         raise NotFound
@@ -70,7 +64,7 @@ def load_history(session: Session, *, run_id: str, assignment: str) -> Publicati
 
 
 def get_rubric_text(session: Session, publication: PublicationChange, *, question: str) -> str:
-    """A question's file as a publication has it."""
+    """A question's file in a publication."""
     text = get_texts(session, publication_id=publication.line.id).rubrics.get(question)
     if text is None:
         raise NotFound

@@ -1,4 +1,4 @@
-"""Publishing: an assignment's files become what is in force in a course run."""
+"""Publishing: an assignment's files and dates come into force in a course run."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from grader.store.queries.courses import RunLine
 from grader.store.queries.grades import list_grades
 from grader.store.queries.publications import PublicationLine, add_publication, find_in_force
 
-#: On so many variants the examples of what is published are tried.
+#: On how many variants examples are tried before publishing.
 EXAMPLE_VARIANTS = 20
-#: As PostgreSQL counts.
-MAX_REVISION = 2**31 - 1
-# So many grades are brought up to date at once.
+#: The largest integer of a PostgreSQL column.
+_MAX_REVISION = 2**31 - 1
+# How many grades are updated at once.
 _BATCH_SIZE = 200
 
 
 def check_examples(assignment: CompiledAssignment, *, known: Collection[str] = ()) -> None:
-    """Try a publication's own examples; those of versions that are `known` were tried before.
+    """Try the examples of an assignment's rubrics, except those of `known` versions.
 
     Raises
     ------
     RubricErrors
-        With every example that does not come out as its file says.
+        With every example whose result differs from what its file says.
     """
     errors = []
     for rubric in assignment.rubrics.values():
@@ -53,7 +53,7 @@ def _failing_examples(rubric: Rubric) -> list[RubricError]:
     return [
         _make_error(
             rubric,
-            f"the example {each.example!r} does not come out as it says: {each.message}",
+            f"the result of the example {each.example!r} differs from the file: {each.message}",
             field="examples",
         )
         for failures in results
@@ -66,27 +66,21 @@ def _make_error(rubric: Rubric, message: str, *, field: str) -> RubricError:
 
 
 def _check_storable(assignment: CompiledAssignment) -> None:
-    """Refuse what a file may say and what could be neither kept nor used here.
-
-    Raises
-    ------
-    RubricErrors
-        With everything of the kind.
-    """
+    """Raise RubricErrors for values that files may have but that cannot be stored or used."""
     errors = [
-        _make_error(rubric, f"a revision is at most {MAX_REVISION}", field="revision")
+        _make_error(rubric, f"a revision is at most {_MAX_REVISION}", field="revision")
         for rubric in assignment.rubrics.values()
-        if rubric.question.revision > MAX_REVISION
+        if rubric.question.revision > _MAX_REVISION
     ]
     form = assignment.form
     place = FileLocation(f"{form.id}/assignment.yaml", 1, 1)
     errors += [
-        RubricError(f"{each!r} is no number of points", place=place, field="grades")
+        RubricError(f"{each!r} is not a number of points", place=place, field="grades")
         for each in form.grades
         if not each.isascii()
     ]
     if len(set(form.questions)) < len(form.questions):
-        errors.append(RubricError("a question stands here twice", place=place, field="questions"))
+        errors.append(RubricError("a question is listed twice", place=place, field="questions"))
     if errors:
         raise RubricErrors(errors)
 
@@ -103,22 +97,22 @@ def publish(
     at: datetime,
     by: str,
 ) -> PublicationLine:
-    """Put an assignment in force from now on; what is in force already stays as it is.
+    """Put an assignment in force from now on; publishing the same again changes nothing.
 
-    Attempts keep the verdicts they have, until a regrade. Where dates, policies or points change,
-    grades are computed anew.
+    Attempts keep their verdicts until a regrade. If dates, policies or points change, grades are
+    computed again.
 
     Raises
     ------
     MalformedRequest, RubricErrors
-        Where a date or something in a file cannot be used.
-    Refused
-        Where a question would vanish that students have answered.
+        If a date or something in a file cannot be used.
+    RequestRefused
+        If a question that students have answered would be removed.
     """
     name = assignment.form.id
     _check_storable(assignment)
-    opens_at = normalize_date(opens_at, pointer="#/opens_at")
-    due_at = normalize_date(due_at, pointer="#/due_at")
+    opens_at = normalize_date(opens_at, field="opens_at")
+    due_at = normalize_date(due_at, field="due_at")
     check_date_order(opens_at, due_at)
     lock_assignment(session, run_id=run.id, assignment=name)
     current = find_in_force(session, run_id=run.id, assignment=name)
@@ -180,7 +174,7 @@ def _is_same(
 def _refuse_removal(removed: set[str]) -> None:
     if removed:
         raise RequestRefused(
-            f"Students have answered {', '.join(sorted(removed))}, so that it must stay.",
+            f"Students have answered {', '.join(sorted(removed))}; answered questions must stay.",
             code="publication.removes_question",
         )
 
@@ -202,8 +196,7 @@ def _settle_again(
 ) -> None:
     run_id, assignment = now.line.run_id, now.line.assignment
     grades = list_grades(session, run_id=run_id, assignment=assignment)
-    parts = [line.part for line in grades if line.question in questions]
-    for start in range(0, len(parts), _BATCH_SIZE):
-        update_grades(
-            session, context, run_id=run_id, parts=parts[start : start + _BATCH_SIZE], at=at
-        )
+    keys = [line.part for line in grades if line.question in questions]
+    for start in range(0, len(keys), _BATCH_SIZE):
+        batch = keys[start : start + _BATCH_SIZE]
+        update_grades(session, context, run_id=run_id, parts=batch, at=at)

@@ -1,1 +1,6 @@
-"""A person's word on written parts: what is to be reviewed, by whom, and saving it."""
+"""Reviews: people grade written parts and what the engine left undecided.
+
+`review` knows the tasks and records one decision, `queue` lists the tasks by question and reports
+progress, `claims` reserves an attempt for one reviewer, and `save` records all decisions about an
+attempt. Other packages may import all four.
+"""

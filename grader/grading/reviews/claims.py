@@ -1,7 +1,7 @@
 """Claims: two people never review the same attempt without knowing it.
 
-A claim is a courtesy and no lock. Whoever holds it is offered the attempt alone for some minutes;
-what decides between two who save all the same is the version of the review.
+A claim is a courtesy, not a lock: the attempt is offered to its holder alone for some minutes. If
+two people save all the same, the version of the review decides.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from datetime import datetime, timedelta
 
 from grader.accounts.callers import Membership
 from grader.domain.roles import Role
-from grader.errors import NotFound
-from grader.grading.grades.overrides import refuse_own_work
 from grader.grading.reviews.queue import QueueEntry
+from grader.grading.reviews.review import get_attempt_in_run
 from grader.store.database import Session, lock
-from grader.store.queries.attempts import get_judged
 from grader.store.queries.decisions import (
     ClaimLine,
     delete_claim,
@@ -27,44 +25,42 @@ from grader.store.queries.decisions import (
     take_claim,
 )
 
-#: So long an attempt stays with somebody of whom nothing is heard.
+#: How long a claim lasts unless its holder renews it.
 LEASE = timedelta(minutes=5)
 
 
 def claim_attempt(
     session: Session, membership: Membership, *, attempt_id: str, at: datetime
 ) -> ClaimLine:
-    """Hold an attempt for some minutes more, or learn who holds it.
+    """Claim an attempt or renew the claim; the result is another's claim if they hold it.
 
     Raises
     ------
     NotFound
-        Where the course run has no such attempt.
+        If the course run has no such attempt.
     """
     membership.need(Role.ASSISTANT)
-    attempt, _ = get_judged(session, attempt_id=attempt_id)
-    if attempt.run_id != membership.run.id:
-        raise NotFound
-    refuse_own_work(membership, attempt.enrolment_id)
-    wanted = _make_claim(membership, attempt_id, at)
-    if take_claim(session, wanted, at=at):
-        return wanted
-    # Whoever holds it may let go at this very moment; then the next sign of life takes it.
-    return find_claim(session, attempt_id=attempt_id, at=at) or wanted
+    attempt, _ = get_attempt_in_run(session, membership, attempt_id)
+    membership.refuse_own_work(attempt.enrolment_id)
+    claim = _make_claim(membership, attempt_id, at)
+    if take_claim(session, claim, at=at):
+        return claim
+    # The holder may release it at this very moment; then the next renewal takes it.
+    return find_claim(session, attempt_id=attempt_id, at=at) or claim
 
 
 def claim_next(
     session: Session, membership: Membership, waiting: Sequence[QueueEntry], *, at: datetime
 ) -> str | None:
-    """Hold the first of these attempts that nobody else holds or has reviewed meanwhile.
+    """Claim the first of these attempts that nobody else holds or has reviewed meanwhile.
 
-    Returns its id, or None where there is none.
+    Returns its id, or None if no attempt is left.
     """
     membership.need(Role.ASSISTANT)
     if not waiting:
         return None
     first = waiting[0].attempt
-    # They come with the same attempts in different orders and must not wait for each other.
+    # Two reviewers bring the same attempts in different orders and must not block each other.
     lock(session, [f"claims {membership.run.id} {first.assignment} {first.question}"])
     delete_expired_claims(session, run_id=membership.run.id, at=at)
     held = {
@@ -82,10 +78,10 @@ def claim_next(
 
 
 def _is_done(session: Session, entry: QueueEntry) -> bool:
-    """Whether everything was reviewed since the entry was looked up."""
-    known = select_latest_reviews(list_reviews(session, attempt_ids=[entry.attempt.id]))
-    reviewed = known.get(entry.attempt.id, {})
-    return all(each.criterion in reviewed for each in entry.parts)
+    """Whether everything was reviewed since the entry was loaded."""
+    reviews = select_latest_reviews(list_reviews(session, attempt_ids=[entry.attempt.id]))
+    reviewed = reviews.get(entry.attempt.id, {})
+    return all(each.criterion in reviewed for each in entry.tasks)
 
 
 def _make_claim(membership: Membership, attempt_id: str, at: datetime) -> ClaimLine:
@@ -93,6 +89,6 @@ def _make_claim(membership: Membership, attempt_id: str, at: datetime) -> ClaimL
 
 
 def release_claim(session: Session, membership: Membership, *, attempt_id: str) -> None:
-    """Let go of an attempt; what somebody else holds stays held."""
+    """Release the caller's claim on an attempt; another's claim stays."""
     membership.need(Role.ASSISTANT)
     delete_claim(session, attempt_id=attempt_id, by=membership.caller.id)

@@ -1,4 +1,4 @@
-"""What is to be reviewed of a question, attempt by attempt, and how far everybody has come."""
+"""The review queue of a question, attempt by attempt, and the progress of the reviews."""
 
 from __future__ import annotations
 
@@ -19,48 +19,48 @@ from grader.store.queries.decisions import ClaimLine, list_claims
 from grader.store.queries.people import find_names
 from grader.store.queries.publications import find_last_extended_due
 
-#: Digits and letters that are not taken for each other and make no words.
+#: Digits and letters that are not mistaken for each other and form no words.
 _PSEUDONYM_ALPHABET = "23456789BCDFGHJKLMNPQRSTVWXZ"
-#: With five of them two of two thousand answers seldom bear the same.
+#: With five characters, two of two thousand answers seldom share a pseudonym.
 _PSEUDONYM_LENGTH = 5
-#: Who is no person and reviewed all the same.
+#: The name shown for reviews by a service.
 SERVICE_NAME = "a service"
 
 
 def make_pseudonym(attempt_id: str) -> str:
-    """What an attempt is called while nobody is to know whose it is.
+    """The name of an attempt while its student is hidden.
 
-    It tells no more than the attempt's id, which stands in the page's address anyway.
+    It reveals no more than the attempt's id, which is in the page's URL anyway.
     """
     number = int.from_bytes(hashlib.sha256(f"answer {attempt_id}".encode()).digest())
-    signs = []
+    name = ""
     for _ in range(_PSEUDONYM_LENGTH):
         number, place = divmod(number, len(_PSEUDONYM_ALPHABET))
-        signs.append(_PSEUDONYM_ALPHABET[place])
-    return f"Answer {''.join(signs)}"
+        name += _PSEUDONYM_ALPHABET[place]
+    return f"Answer {name}"
 
 
 @dataclass(frozen=True, slots=True)
 class QueueEntry:
-    """An attempt with all that a person decides in it."""
+    """An attempt with its review tasks."""
 
     attempt: AttemptLine
-    parts: tuple[ReviewTask, ...]
+    tasks: tuple[ReviewTask, ...]
 
     @property
     def pseudonym(self) -> str:
-        """What it is called here."""
+        """The attempt's name while its student is hidden."""
         return make_pseudonym(self.attempt.id)
 
     @property
     def is_done(self) -> bool:
-        """Whether everything in it is decided."""
-        return all(each.review is not None for each in self.parts)
+        """Whether every task is reviewed."""
+        return all(each.review is not None for each in self.tasks)
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewQueue:
-    """The attempts at a question that a person decides about, in an order that favours nobody."""
+    """The attempts at a question that need a review, in an order that favours nobody."""
 
     published: PublishedAssignment
     question: str
@@ -68,11 +68,11 @@ class ReviewQueue:
 
     @property
     def done(self) -> int:
-        """How many are decided."""
+        """How many attempts are reviewed."""
         return sum(each.is_done for each in self.entries)
 
     def find(self, attempt_id: str) -> QueueEntry | None:
-        """The entry of an attempt, where it counts."""
+        """The entry of an attempt; None for one that does not count."""
         return next((each for each in self.entries if each.attempt.id == attempt_id), None)
 
     def neighbours(self, attempt_id: str) -> tuple[QueueEntry | None, QueueEntry | None]:
@@ -85,7 +85,7 @@ class ReviewQueue:
         return before, self.entries[place + 1] if place + 1 < len(ids) else None
 
     def waiting_for(self, membership: Membership, *, after: str | None = None) -> list[QueueEntry]:
-        """What waits and is not the caller's own, from an attempt on and round to it again."""
+        """The open attempts of others, beginning after an attempt and going round in a circle."""
         ids = [each.attempt.id for each in self.entries]
         start = ids.index(after) + 1 if after in ids else 0
         own = membership.enrolment.id if membership.enrolment else None
@@ -105,24 +105,24 @@ def load_queue(
     question: str,
 ) -> ReviewQueue:
     """The queue of a question."""
-    parts = list_review_tasks(
+    tasks = list_review_tasks(
         session, context, membership, assignment=assignment, question=question
     )
     published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
-    return ReviewQueue(published, question, _entries(parts))
+    return ReviewQueue(published, question, _make_entries(tasks))
 
 
-def _entries(parts: Iterable[ReviewTask]) -> tuple[QueueEntry, ...]:
-    """Entries in the order in which their first part comes."""
-    found: dict[str, list[ReviewTask]] = {}
-    for each in parts:
-        found.setdefault(each.attempt.id, []).append(each)
-    return tuple(QueueEntry(of_one[0].attempt, tuple(of_one)) for of_one in found.values())
+def _make_entries(tasks: Iterable[ReviewTask]) -> tuple[QueueEntry, ...]:
+    """The tasks by attempt, in the order of each attempt's first task."""
+    by_attempt: dict[str, list[ReviewTask]] = {}
+    for each in tasks:
+        by_attempt.setdefault(each.attempt.id, []).append(each)
+    return tuple(QueueEntry(found[0].attempt, tuple(found)) for found in by_attempt.values())
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionProgress:
-    """How far the reviews of one criterion have come, and who made how many of those that hold."""
+    """The reviews of one criterion: how many are open and done, and how many by each reviewer."""
 
     title: str
     waiting: int
@@ -132,7 +132,7 @@ class CriterionProgress:
 
 @dataclass(frozen=True, slots=True)
 class ClaimHolder:
-    """Somebody who is reviewing, and until when nobody else is offered the attempt."""
+    """Somebody who is reviewing, and when their claim ends."""
 
     name: str
     until: datetime
@@ -140,7 +140,7 @@ class ClaimHolder:
 
 @dataclass(frozen=True, slots=True)
 class QuestionProgress:
-    """How far the reviews of a question have come."""
+    """The progress of a question's reviews."""
 
     rubric: Rubric
     total: int
@@ -151,14 +151,14 @@ class QuestionProgress:
 
 @dataclass(frozen=True, slots=True)
 class ReviewProgress:
-    """How far the reviews of an assignment have come."""
+    """The progress of an assignment's reviews."""
 
     published: PublishedAssignment
     questions: tuple[QuestionProgress, ...]
 
     @property
     def waiting(self) -> int:
-        """How many attempts wait."""
+        """How many attempts are still to be reviewed."""
         return sum(each.total - each.done for each in self.questions)
 
 
@@ -170,15 +170,15 @@ def load_progress(
     assignment: str,
     at: datetime,
 ) -> ReviewProgress:
-    """How far the reviews of an assignment have come, for every question that a person looks at."""
-    parts = list_review_tasks(session, context, membership, assignment=assignment)
+    """The progress of an assignment's reviews, for every question that people review."""
+    tasks = list_review_tasks(session, context, membership, assignment=assignment)
     published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
     claims = list_claims(session, run_id=membership.run.id, at=at)
-    people = {each.review.by for each in parts if each.review} | {each.by for each in claims}
+    people = {each.review.by for each in tasks if each.review} | {each.by for each in claims}
     names = find_names(session, person_ids=people)
     questions = []
     for question in published.form.questions:
-        own = [each for each in parts if each.attempt.question == question]
+        own = [each for each in tasks if each.attempt.question == question]
         rubric = published.rubric(question)
         if own or _has_written_part(rubric):
             questions.append(_question_progress(rubric, own, claims, names))
@@ -191,14 +191,14 @@ def _has_written_part(rubric: Rubric) -> bool:
 
 def _question_progress(
     rubric: Rubric,
-    parts: Sequence[ReviewTask],
+    tasks: Sequence[ReviewTask],
     claims: Iterable[ClaimLine],
     names: dict[str, str],
 ) -> QuestionProgress:
-    entries = _entries(parts)
+    entries = _make_entries(tasks)
     ids = {each.attempt.id for each in entries}
     by_criterion: dict[str, list[ReviewTask]] = {}
-    for each in parts:
+    for each in tasks:
         by_criterion.setdefault(each.criterion, []).append(each)
     return QuestionProgress(
         rubric,
@@ -213,11 +213,11 @@ def _question_progress(
     )
 
 
-def _criterion_progress(parts: Sequence[ReviewTask], names: dict[str, str]) -> CriterionProgress:
-    done = [each.review for each in parts if each.review is not None]
+def _criterion_progress(tasks: Sequence[ReviewTask], names: dict[str, str]) -> CriterionProgress:
+    done = [each.review for each in tasks if each.review is not None]
     by = Counter(names.get(each.by, SERVICE_NAME) for each in done)
     return CriterionProgress(
-        parts[0].title, len(parts) - len(done), len(done), tuple(by.most_common())
+        tasks[0].title, len(tasks) - len(done), len(done), tuple(by.most_common())
     )
 
 
@@ -229,10 +229,10 @@ def may_show_names(
     waiting: int,
     at: datetime,
 ) -> bool:
-    """Whether reviewers may see whose answer it is.
+    """Whether reviewers may see students' names.
 
-    They may when nothing that they do can depend on it any more: nobody can hand in any more,
-    and nothing of the assignment waits for a review.
+    They may once names cannot influence a review any more: the assignment is closed for everybody,
+    and none of its attempts is still to be reviewed.
     """
     if waiting:
         return False

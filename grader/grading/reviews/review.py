@@ -1,4 +1,4 @@
-"""Reviews: a person's word on what the engine cannot decide, written parts above all."""
+"""Reviews: a person decides what the engine cannot, above all written parts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from grader.accounts.callers import Membership
+from grader.accounts.callers import Membership, record_action
 from grader.domain.roles import Role
 from grader.domain.verdicts import Outcome, Reason, Verdict
 from grader.errors import ErrorDetail, MalformedRequest, NotFound, OutdatedVersion, RequestRefused
 from grader.grading.context import GradingContext, PublishedAssignment
-from grader.grading.grades.overrides import refuse_own_work
 from grader.grading.grades.settle import update_grades
 from grader.grading.locks import lock_students
 from grader.grading.serialize import decode_judgement
@@ -22,7 +21,6 @@ from grader.rubric.forms import FileForm, ItemForm, TextForm
 from grader.store.database import Session
 from grader.store.ids import make_id
 from grader.store.queries.attempts import AttemptLine, JudgementLine, get_judged, list_counted
-from grader.store.queries.audit import add_audit_entry
 from grader.store.queries.decisions import (
     ReviewLine,
     add_review,
@@ -32,11 +30,12 @@ from grader.store.queries.decisions import (
 from grader.store.queries.grades import GradeLine
 
 MAX_COMMENT_LENGTH = 10_000
+NOTHING_DECIDED = ErrorDetail("items", "review.empty", "Say which items are met, or give points.")
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewTask:
-    """A criterion of an attempt that a person decides, with the review that holds, if any."""
+    """A criterion of an attempt that a person decides, with its latest review, if any."""
 
     attempt: AttemptLine
     criterion: str
@@ -61,7 +60,7 @@ def list_review_tasks(
     assignment: str,
     question: str | None = None,
 ) -> list[ReviewTask]:
-    """All that a person decides in the attempts that count, in an order that favours nobody."""
+    """The tasks in all attempts that count, in an order that favours nobody."""
     membership.need(Role.ASSISTANT)
     published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
     if question is not None:
@@ -72,27 +71,47 @@ def list_review_tasks(
     reviews = select_latest_reviews(
         list_reviews(session, attempt_ids=[each.id for each, _ in judged])
     )
-    waiting = [
+    tasks = [
         each
         for attempt, judgement in judged
-        for each in build_review_tasks(published, attempt, judgement, reviews.get(attempt.id, {}))
+        for each in _build_tasks(published, attempt, judgement, reviews.get(attempt.id, {}))
     ]
-    order = {name: membership for membership, name in enumerate(published.form.questions)}
-    return sorted(waiting, key=lambda each: (order[each.attempt.question], _shuffle_key(each)))
+    order = {name: place for place, name in enumerate(published.form.questions)}
+    return sorted(tasks, key=lambda each: (order[each.attempt.question], _shuffle_key(each)))
 
 
-def _shuffle_key(waiting: ReviewTask) -> str:
-    """A place in an order that has nothing to do with names or times."""
-    return hashlib.sha256(f"{waiting.criterion} {waiting.attempt.id}".encode()).hexdigest()
+def _shuffle_key(task: ReviewTask) -> str:
+    """A sort key that depends neither on names nor on times."""
+    return hashlib.sha256(f"{task.criterion} {task.attempt.id}".encode()).hexdigest()
 
 
-def build_review_tasks(
+def get_attempt_in_run(
+    session: Session, membership: Membership, attempt_id: str
+) -> tuple[AttemptLine, JudgementLine]:
+    """An attempt with its judgement; NotFound if the course run has no such attempt."""
+    attempt, judgement = get_judged(session, attempt_id=attempt_id)
+    if attempt.run_id != membership.run.id:
+        raise NotFound
+    return attempt, judgement
+
+
+def load_review_tasks(
+    session: Session, context: GradingContext, membership: Membership, attempt_id: str
+) -> list[ReviewTask]:
+    """All tasks in an attempt, counting or not; NotFound if the course run has no such attempt."""
+    attempt, judgement = get_attempt_in_run(session, membership, attempt_id)
+    published = context.in_force(session, run_id=membership.run.id, assignment=attempt.assignment)
+    reviews = select_latest_reviews(list_reviews(session, attempt_ids=[attempt.id]))
+    return _build_tasks(published, attempt, judgement, reviews.get(attempt.id, {}))
+
+
+def _build_tasks(
     published: PublishedAssignment,
     attempt: AttemptLine,
     judgement: JudgementLine,
     reviews: dict[str, ReviewLine],
 ) -> list[ReviewTask]:
-    """All that a person decides in one attempt, decided or not."""
+    """The tasks in one attempt, reviewed or not."""
     rubric = published.assignment.rubrics.get(attempt.question)
     if rubric is None:
         return []
@@ -117,8 +136,8 @@ def _make_task(
     items: tuple[ItemForm, ...] = ()
     note, text = "", None
     if isinstance(form, TextForm | FileForm):
-        asked = form.text if isinstance(form, TextForm) else form.file
-        items, note = asked.items, asked.note
+        written = form.text if isinstance(form, TextForm) else form.file
+        items, note = written.items, written.note
         sent = attempt.answer.get(verdict.criterion)
         text = sent if isinstance(sent, str) else None
     return ReviewTask(
@@ -151,98 +170,79 @@ def review_criterion(
     Raises
     ------
     NotFound
-        Where the course run has no such attempt.
-    Refused
-        Where the criterion is not one that a person decides.
-    Outdated
-        Where `version` is given and somebody else has reviewed it since.
+        If the course run has no such attempt.
+    RequestRefused
+        If the criterion is not one that a person decides.
+    OutdatedVersion
+        If `version` is given and somebody else has reviewed it since.
     """
     membership.need(Role.ASSISTANT)
-    attempt, judgement = get_judged(session, attempt_id=attempt_id)
-    if attempt.run_id != membership.run.id:
-        raise NotFound
-    refuse_own_work(membership, attempt.enrolment_id)
-    pair = (attempt.enrolment_id, attempt.assignment)
-    lock_students(session, [pair], run_ids=[membership.run.id])
-    published = context.in_force(session, run_id=membership.run.id, assignment=attempt.assignment)
-    known = select_latest_reviews(list_reviews(session, attempt_ids=[attempt.id])).get(
-        attempt.id, {}
-    )
-    parts = {
-        each.criterion: each for each in build_review_tasks(published, attempt, judgement, known)
-    }
-    waiting = parts.get(criterion)
-    if waiting is None:
+    run_id = membership.run.id
+    attempt, _ = get_attempt_in_run(session, membership, attempt_id)
+    membership.refuse_own_work(attempt.enrolment_id)
+    lock_students(session, [(attempt.enrolment_id, attempt.assignment)], run_ids=[run_id])
+    tasks = load_review_tasks(session, context, membership, attempt_id)
+    task = next((each for each in tasks if each.criterion == criterion), None)
+    if task is None:
         raise RequestRefused(
             "This criterion of this attempt is not one that a person decides.",
             code="review.not_needed",
         )
-    if version is not None and version != format_review_version(waiting.review):
+    if version is not None and version != format_review_version(task.review):
         raise OutdatedVersion(
             "Somebody else has reviewed this in the meantime; look at it again.",
-            current=format_review_version(waiting.review),
+            current=format_review_version(task.review),
         )
     line = ReviewLine(
         id=make_id("rev"),
-        run_id=membership.run.id,
+        run_id=run_id,
         attempt_id=attempt.id,
         criterion=criterion,
-        number=waiting.review.number + 1 if waiting.review else 1,
+        number=task.review.number + 1 if task.review else 1,
         items=sorted(set(items or ())),
-        points=compute_review_points(waiting, items, points),
+        points=compute_review_points(task, items, points),
         comment=_check_comment(comment),
         by=membership.caller.id,
         at=at,
     )
     add_review(session, line)
-    add_audit_entry(
+    record_action(
         session,
+        membership,
         at=at,
-        by=membership.caller.id,
-        run_id=membership.run.id,
         action="attempt.reviewed",
         subject=attempt.id,
         details={"criterion": criterion, "points": f"{line.points:f}", "number": line.number},
     )
-    grades = update_grades(session, context, run_id=membership.run.id, parts=[attempt.part], at=at)
+    grades = update_grades(session, context, run_id=run_id, parts=[attempt.part], at=at)
     return line, grades[attempt.part]
 
 
 def compute_review_points(
-    waiting: ReviewTask, items: Sequence[int] | None, points: Decimal | None
+    task: ReviewTask, items: Sequence[int] | None, points: Decimal | None
 ) -> Decimal:
-    """What a decision is worth: the points where they are given, or else those of the items."""
+    """The points of a decision: those given, or else those of the items that are met."""
     faults = []
     if items is None and points is None:
-        faults.append(
-            ErrorDetail("#/items", "review.empty", "Say which items hold, or give points.")
-        )
-    for number, item in enumerate(items or ()):
-        if not 0 <= item < len(waiting.items):
-            faults.append(
-                ErrorDetail(
-                    f"#/items/{number}",
-                    "item.unknown",
-                    f"Items are counted from 0; there are {len(waiting.items)}.",
-                )
-            )
-    if points is not None and not 0 <= points <= waiting.possible:
-        faults.append(
-            ErrorDetail(
-                "#/points", "points.range", f"Points go from 0 to {waiting.possible.normalize():f}."
-            )
-        )
+        faults.append(NOTHING_DECIDED)
+    unknown = f"Items are counted from 0; there are {len(task.items)}."
+    faults += [
+        ErrorDetail(("items", place), "item.unknown", unknown)
+        for place, item in enumerate(items or ())
+        if not 0 <= item < len(task.items)
+    ]
+    if points is not None and not 0 <= points <= task.possible:
+        detail = f"Points go from 0 to {task.possible.normalize():f}."
+        faults.append(ErrorDetail("points", "points.range", detail))
     if faults:
-        raise MalformedRequest(faults[0].detail, code=faults[0].code, faults=tuple(faults))
+        raise MalformedRequest.of(*faults)
     if points is not None:
         return points
-    return sum((waiting.items[each].points for each in set(items or ())), Decimal(0))
+    return sum((task.items[each].points for each in set(items or ())), Decimal(0))
 
 
 def _check_comment(comment: str) -> str:
     if len(comment) > MAX_COMMENT_LENGTH:
-        fault = ErrorDetail(
-            "#/comment", "comment.length", f"A comment has at most {MAX_COMMENT_LENGTH} characters."
-        )
-        raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,))
+        detail = f"A comment has at most {MAX_COMMENT_LENGTH} characters."
+        raise MalformedRequest.of(ErrorDetail("comment", "comment.length", detail))
     return comment

@@ -1,4 +1,4 @@
-"""Saving what a reviewer decided about an attempt: all of it, or nothing."""
+"""Saving a reviewer's decisions about an attempt: all of them, or none."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from decimal import Decimal
 
 from grader.accounts.callers import Membership
 from grader.domain.roles import Role
-from grader.errors import ErrorDetail, MalformedRequest, NotFound
+from grader.errors import MalformedRequest
 from grader.grading.context import GradingContext
 from grader.grading.reviews.claims import release_claim
 from grader.grading.reviews.review import (
+    NOTHING_DECIDED,
     ReviewTask,
-    build_review_tasks,
     compute_review_points,
     format_review_version,
+    load_review_tasks,
     review_criterion,
 )
 from grader.store.database import Session
-from grader.store.queries.attempts import get_judged
-from grader.store.queries.decisions import ReviewLine, list_reviews, select_latest_reviews
+from grader.store.queries.decisions import ReviewLine
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewDecision:
-    """A reviewer's word on one criterion, made when the review there had this version."""
+    """A reviewer's decision on one criterion, made when its review had this version."""
 
     criterion: str
     items: tuple[int, ...] | None
@@ -44,27 +44,26 @@ def save_reviews(
     decisions: Sequence[ReviewDecision],
     at: datetime,
 ) -> list[ReviewLine]:
-    """Review an attempt, let go of it, and return what was added.
+    """Review an attempt, release the claim on it, and return the reviews that were added.
 
-    What says the same as before is not added again, so that whoever saves once more because the
-    answer got lost changes nothing.
+    A decision that is already stored is not added again: saving twice, because the response got
+    lost, changes nothing.
 
     Raises
     ------
-    Outdated
-        Where somebody else has reviewed a criterion since; then nothing is saved.
+    OutdatedVersion
+        If somebody else has reviewed a criterion since; then nothing is saved.
     """
     membership.need(Role.ASSISTANT)
     if not decisions:
-        fault = ErrorDetail("#/items", "review.empty", "Say which items hold, or give points.")
-        raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,))
-    parts = {
+        raise MalformedRequest.of(NOTHING_DECIDED)
+    tasks = {
         each.criterion: each for each in load_review_tasks(session, context, membership, attempt_id)
     }
     added = []
     for each in decisions:
-        part = parts.get(each.criterion)
-        if part is not None and _is_already_saved(membership, part, each):
+        task = tasks.get(each.criterion)
+        if task is not None and _is_already_saved(membership, task, each):
             continue
         line, _ = review_criterion(
             session,
@@ -83,28 +82,16 @@ def save_reviews(
     return added
 
 
-def load_review_tasks(
-    session: Session, context: GradingContext, membership: Membership, attempt_id: str
-) -> list[ReviewTask]:
-    """All that a person decides in an attempt, whether or not it counts; NotFound elsewhere."""
-    attempt, judgement = get_judged(session, attempt_id=attempt_id)
-    if attempt.run_id != membership.run.id:
-        raise NotFound
-    published = context.in_force(session, run_id=membership.run.id, assignment=attempt.assignment)
-    known = select_latest_reviews(list_reviews(session, attempt_ids=[attempt.id])).get(
-        attempt.id, {}
-    )
-    return build_review_tasks(published, attempt, judgement, known)
-
-
-def _is_already_saved(membership: Membership, part: ReviewTask, decision: ReviewDecision) -> bool:
-    known = part.review
-    if known is None:
+def _is_already_saved(membership: Membership, task: ReviewTask, decision: ReviewDecision) -> bool:
+    stored = task.review
+    if stored is None:
         return False
-    is_known = decision.version == format_review_version(known) or known.by == membership.caller.id
+    is_known = (
+        decision.version == format_review_version(stored) or stored.by == membership.caller.id
+    )
     return (
         is_known
-        and known.items == sorted(set(decision.items or ()))
-        and known.points == compute_review_points(part, decision.items, decision.points)
-        and known.comment == decision.comment
+        and stored.items == sorted(set(decision.items or ()))
+        and stored.points == compute_review_points(task, decision.items, decision.points)
+        and stored.comment == decision.comment
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from grader.domain.roles import Scope
-from grader.grading.grades.export import BYTE_ORDER_MARK, to_csv, to_json_lines
+from grader.grading.grades.export import BYTE_ORDER_MARK, to_csv_lines, to_json_lines
 from grader.grading.grades.gradebook import Gradebook, GradebookRow, load_gradebook, read_order
 from grader.store.queries.gradebook import Selection, SelectionState
 from grader.web.api import models as m
@@ -78,7 +78,7 @@ def get_grades(
             assignment=assignment,
             selection=Selection(q.strip(), section, state),
             order=order,
-            spot=start,
+            cursor=start,
             limit=limit if chosen == "json" else None,
         )
     if chosen != "json":
@@ -122,7 +122,7 @@ def _to_file(book: Gradebook, suffix: str, *, has_mark: bool) -> Response:
     # Not streamed: a stream would wait for a free reader before each line.
     mark = BYTE_ORDER_MARK if has_mark and suffix == "csv" else ""
     return Response(
-        mark + to_csv(book) if suffix == "csv" else "".join(to_json_lines(book)),
+        mark + "".join(to_csv_lines(book) if suffix == "csv" else to_json_lines(book)),
         media_type="text/csv; charset=utf-8" if suffix == "csv" else _JSON_LINES,
         headers={"Content-Disposition": f'attachment; filename="{name}"'},
     )

@@ -9,14 +9,12 @@ from pydantic import AwareDatetime, Field
 
 from grader.domain.roles import Scope
 from grader.errors import MissingVersion, OutdatedVersion, RequestRefused, ReusedIdempotencyKey
-from grader.grading.analytics.statistics import AssignmentStatistics, load_assignment_statistics
+from grader.grading.analytics.models import AssignmentStatistics
+from grader.grading.analytics.statistics import load_assignment_statistics
 from grader.grading.attempts.bundle_for import find_release_time
-from grader.grading.grades.overrides import (
-    OutsideScore,
-    override_grade,
-    record_extension,
-    record_external_scores,
-)
+from grader.grading.grades.extensions import record_extension
+from grader.grading.grades.external_scores import ScoreEntry, record_external_scores
+from grader.grading.grades.overrides import override_grade
 from grader.store.database import Session
 from grader.store.queries.courses import get_member, list_members
 from grader.store.queries.decisions import list_external_scores, list_overrides
@@ -203,7 +201,7 @@ async def create_scores(
             membership,
             assignment=assignment,
             question=question,
-            scores=[OutsideScore(each.student, each.points) for each in body.scores],
+            scores=[ScoreEntry(each.student, each.points) for each in body.scores],
             source=body.source,
             at=at,
         )

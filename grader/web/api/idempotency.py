@@ -107,8 +107,7 @@ def parse_version(header: str) -> str:
     """The version in an If-Match header."""
     text = header.strip()
     if len(text) < 3 or not text.startswith('"') or not text.endswith('"'):
-        fault = ErrorDetail(
-            "#header/If-Match", "value.format", 'An ETag is in quotes, such as "g1".'
-        )
-        raise MalformedRequest(fault.detail, code="request.invalid", faults=(fault,))
+        says = 'An ETag is in quotes, such as "g1".'
+        fault = ErrorDetail("If-Match", "value.format", says, source="header")
+        raise MalformedRequest.of(fault, code="request.invalid")
     return text[1:-1]

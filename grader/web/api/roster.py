@@ -8,10 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from grader.accounts.links import make_link_for
+from grader.accounts.roster_files import read_roster
 from grader.accounts.roster_plans import RosterChangeKind, RosterPlan, plan_roster
-from grader.accounts.rosters import apply_roster, end_enrolment, read_roster
-from grader.accounts.sign_in import LINK_LIFETIME
+from grader.accounts.rosters import apply_roster, end_enrolment
+from grader.accounts.sign_in import LINK_LIFETIME, make_link_for
 from grader.domain.roles import Role, Scope
 from grader.errors import RequestRefused, ReusedIdempotencyKey
 from grader.store.database import Session

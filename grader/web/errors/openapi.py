@@ -33,7 +33,8 @@ from grader.web.errors.problems import build_error_headers, make_defect_problem,
 _REFERENCE = {"$ref": "#/components/schemas/Problem"}
 
 _INVALID_LIMIT = ErrorDetail(
-    pointer="#query/limit",
+    field="limit",
+    source="query",
     code="value.range",
     detail="limit must be at most 200.",
     expected="at most 200",

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
-from grader.domain.validation import JSON, FieldPath, InvalidValue, locate_errors
-from grader.errors import MAX_PLACES, ErrorDetail, MalformedRequest
+from grader.domain.validation import JSON, InvalidValue, locate_errors
+from grader.errors import MAX_PLACES, ErrorDetail, FieldPath, MalformedRequest
 
 
 def explain_validation_errors(
@@ -24,8 +24,8 @@ def explain_validation_errors(
         # The value of a parameter is not looked into: its name is its location.
         data = {str(name): error.get("input") for name in loc[:1] if error["type"] != "missing"}
         for each in locate_errors([{**error, "loc": tuple(loc[:1])}], data, JSON):
-            details.append(_to_detail(each, f"#{source}", f"The {source}"))
-    details += [_to_detail(each, "#", "The body") for each in locate_errors(in_body, body, JSON)]
+            details.append(_to_detail(each, source, f"The {source}"))
+    details += [_to_detail(each, "body", "The body") for each in locate_errors(in_body, body, JSON)]
     if len(details) == 1:
         message = details[0].detail
     else:
@@ -34,10 +34,10 @@ def explain_validation_errors(
     return MalformedRequest(message, code="request.invalid", faults=tuple(details))
 
 
-def _to_detail(error: InvalidValue, root: str, root_name: str) -> ErrorDetail:
-    pointer = "/".join([root, *(_escape(str(step)) for step in error.path)])
+def _to_detail(error: InvalidValue, source: str, root_name: str) -> ErrorDetail:
+    field = tuple(_printable(str(step)) for step in error.path)
     sentence = error.to_sentence(_format_name(error.path) or root_name)
-    return ErrorDetail(pointer, error.code, sentence, error.expected, error.got)
+    return ErrorDetail(field, error.code, sentence, error.expected, error.got, source=source)
 
 
 def _format_name(path: FieldPath) -> str:
@@ -48,7 +48,3 @@ def _format_name(path: FieldPath) -> str:
 
 def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text[:60])
-
-
-def _escape(step: str) -> str:
-    return _printable(step).replace("~", "~0").replace("/", "~1")

@@ -9,7 +9,7 @@ from typing import Any
 import jiter
 import orjson
 
-from grader.errors import ErrorDetail, MalformedRequest
+from grader.errors import ErrorDetail, FieldPath, MalformedRequest
 
 _POSITION = re.compile(r" at line (\d+) column (\d+)$")
 # Numbers that may be too large for a double or for 64 bits.
@@ -73,26 +73,26 @@ def _explain(error: ValueError, text: bytes) -> MalformedRequest:
 
 def _refuse_nul(decoded: object) -> None:
     # PostgreSQL cannot keep this one character, so no route should have to think of it.
-    found = next(_find_nul(decoded, "#"), None)
+    found = next(_find_nul(decoded), None)
     if found is not None:
         says = "A text holds the character U+0000, which cannot be kept."
-        fault = ErrorDetail(pointer=found, code="text.character", detail=says)
+        fault = ErrorDetail(field=found, code="text.character", detail=says)
         raise MalformedRequest(says, code="request.invalid", faults=(fault,))
 
 
-def _find_nul(value: object, pointer: str) -> Iterator[str]:
+def _find_nul(value: object, path: FieldPath = ()) -> Iterator[FieldPath]:
     match value:
         case str():
             if "\0" in value:
-                yield pointer
+                yield path
         case list():
             for index, each in enumerate(value):
-                yield from _find_nul(each, f"{pointer}/{index}")
+                yield from _find_nul(each, (*path, index))
         case dict():
             for key, each in value.items():
                 if "\0" in key:
-                    yield pointer
-                yield from _find_nul(each, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}")
+                    yield path
+                yield from _find_nul(each, (*path, key))
 
 
 def _explain_syntax(fault: orjson.JSONDecodeError, text: bytes) -> MalformedRequest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from grader.errors import KeysetError
+from grader.errors import ErrorDetail, KeysetError, MalformedRequest
 from grader.web.errors.model import Problem
 from grader.web.errors.problems import to_problem
 
@@ -16,11 +16,13 @@ class FormState:
 
     fields: Mapping[str, str] = field(default_factory=dict)
     problem: Problem | None = None
+    details: tuple[ErrorDetail, ...] = ()
 
     @classmethod
     def refused(cls, fields: Mapping[str, str], error: KeysetError) -> FormState:
         """A form that could not be used."""
-        return cls(fields, to_problem(error))
+        details = error.faults if isinstance(error, MalformedRequest) else ()
+        return cls(fields, to_problem(error), details)
 
     @property
     def status(self) -> int:
@@ -37,23 +39,19 @@ class FormState:
 
     def faults(self, name: str) -> list[str]:
         """What is wrong with a field, as sentences."""
-        places = self.problem.errors if self.problem else ()
-        return [each.detail for each in places if _is_about(each.pointer, name)]
+        return [each.detail for each in self.details if _is_about(each, name)]
 
     def other_faults(self, *names: str) -> list[str]:
         """What is wrong and belongs to none of the fields of these names."""
         if self.problem is None:
             return []
-        if not self.problem.errors:
+        if not self.details:
             return [self.problem.detail]
         return [
-            each.detail
-            for each in self.problem.errors
-            if not any(_is_about(each.pointer, name) for name in names)
+            each.detail for each in self.details if not any(_is_about(each, name) for name in names)
         ]
 
 
-def _is_about(pointer: str, name: str) -> bool:
-    """Whether a pointer such as #/due_at, or #/csv/1/login, ends at a field or goes into it."""
-    parts = pointer.removeprefix("#/").split("/")
-    return name in (parts[0], parts[-1])
+def _is_about(detail: ErrorDetail, name: str) -> bool:
+    """Whether an error is about a field of the form, or about something inside it."""
+    return bool(detail.path) and name in (detail.path[0], detail.path[-1])

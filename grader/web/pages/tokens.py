@@ -73,12 +73,12 @@ def _read_token_request(form: Mapping[str, str]) -> _TokenRequest:
     faults = []
     if not 1 <= len(label) <= _MAX_LABEL_LENGTH or not is_plain(label):
         says = f"Say in one line, of at most {_MAX_LABEL_LENGTH} characters, what it is for."
-        faults.append(ErrorDetail("#/label", "label.invalid", says))
+        faults.append(ErrorDetail("label", "label.invalid", says))
     if not scopes:
-        faults.append(ErrorDetail("#/scopes", "scopes.empty", "A token needs at least one scope."))
+        faults.append(ErrorDetail("scopes", "scopes.empty", "A token needs at least one scope."))
     if not (days.isascii() and days.isdigit() and len(days) < 5 and 1 <= int(days) <= MAX_DAYS):
         says = f"A token lasts from 1 to {MAX_DAYS} days."
-        faults.append(ErrorDetail("#/days", "days.range", says))
+        faults.append(ErrorDetail("days", "days.range", says))
     if faults:
         raise MalformedRequest(faults[0].detail, code="token.invalid", faults=tuple(faults))
     return _TokenRequest(label, scopes, int(days))

@@ -96,8 +96,8 @@ def test_all_faults_of_a_roster_are_told_with_their_lines() -> None:
     problem = data_of(run("course", "roster", RUN, "-", "--yes", "--json", sent=text))
 
     assert shown.exit_code == 2
-    assert "it has 2 faults" in shown.stderr
-    assert "Line 3: 'boss' is no role" in shown.stderr
+    assert "it has 2 errors" in shown.stderr
+    assert "Line 3: 'boss' is not a role" in shown.stderr
     pointers = [each["pointer"] for each in problem["errors"]]
     assert pointers == ["#/csv/2/login", "#/csv/3/role"]
 

@@ -72,7 +72,7 @@ def test_what_clients_were_told_may_come_from_standard_input(store: Store) -> No
 
     assert result.exit_code == 1
     assert "✗  acknowledged       10  1 discrepancy" in result.stdout
-    assert "acknowledged: line 10: This line is no JSON." in result.stdout
+    assert "acknowledged: line 10: This line is not JSON." in result.stdout
     assert "Checks that found discrepancies: acknowledged." in result.stdout
 
 
@@ -94,7 +94,7 @@ def test_json_has_every_discrepancy(store: Store) -> None:
     assert result.exit_code == 1
     assert data_of(result)["fine"] is False
     assert data_of(result)["checks"][1]["discrepancies"] == [
-        {"subject": "line 1", "text": "This is not what a client gets for an attempt."}
+        {"subject": "line 1", "text": "This is not the response to an attempt."}
     ]
 
 
@@ -167,12 +167,12 @@ def test_what_was_tampered_with_is_listed_by_its_id(
     result = run("verify")
 
     assert result.exit_code == 1
-    said = "The answer is not the one that its hash is of."
+    said = "The answer does not match its hash."
     assert f"attempts: {store.id('bob 3')}: {said}" in result.stdout
     assert "✓  judgements" in result.stdout
     # Whoever wrote into the store cannot move the cursor.
     assert "\x1b" not in result.stdout
-    assert "idempotency: ?[2J[red]: What was answered to this key is no JSON." in result.stdout
+    assert "idempotency: ?[2J[red]: The stored response to this key is not JSON." in result.stdout
     assert "discrepancies: attempts, audit chain, idempotency." in result.stdout
 
 
@@ -191,7 +191,7 @@ def test_a_damaged_file_is_a_discrepancy(sqlite_url: str, monkeypatch: pytest.Mo
     result = run("verify")
 
     assert result.exit_code == 1
-    assert "audit chain: database: It cannot be read any further: database disk" in result.stdout
+    assert "audit chain: database: The rest cannot be read: database disk" in result.stdout
     assert "✗  database" in result.stdout
     assert "✓  grades" in result.stdout
 

@@ -89,7 +89,7 @@ def behind(
     with reading(classroom) as session:
         return list_filtered_attempts(
             session, classroom.context, place_of(), assignment=HOMEWORK, question=question,
-            wanted=wanted, after=after, limit=limit,
+            condition=wanted, after=after, limit=limit,
         )  # fmt: skip
 
 
@@ -231,7 +231,7 @@ def test_a_draw_that_decides_everything_is_named(classroom: Classroom) -> None:
     fairness = question_of(classroom).fairness.value
 
     assert fairness.n == 24
-    (telling,) = fairness.telling
+    (telling,) = fairness.significant
     assert telling.name == "i"
     students = Counter(index.values())
     wanted = [
@@ -250,7 +250,7 @@ def test_where_everybody_is_right_no_draw_is_harder(classroom: Classroom) -> Non
 
     assert fairness.is_enough
     assert fairness.comparisons
-    assert fairness.telling == ()
+    assert fairness.significant == ()
     assert all(each.adjusted == 1 for each in fairness.comparisons)
 
 

@@ -15,11 +15,8 @@ from sqlalchemy import insert
 from grader.domain.roles import Role
 from grader.engine.random.streams import DEVELOPMENT_SECRET
 from grader.errors import NotFound
-from grader.grading.analytics.statistics import (
-    AssignmentStatistics,
-    QuestionStatistics,
-    load_assignment_statistics,
-)
+from grader.grading.analytics.models import AssignmentStatistics, QuestionStatistics
+from grader.grading.analytics.statistics import load_assignment_statistics
 from grader.grading.context import GradingContext
 from grader.grading.idempotency import IdempotentResponse
 from grader.grading.publishing.publish import publish

@@ -96,13 +96,13 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
             "an answer",
             """UPDATE attempts SET answer = '{"q":"mu_b"}' WHERE id = :cora_late""",
             by="acknowledged, attempts",
-            said="The answer is not the one that its hash is of.",
+            said="The answer does not match its hash.",
         ),
         tampered(
             "an answer's hash",
             "UPDATE attempts SET answer_digest = 'sha256:0' WHERE id = :cora_late",
             by="attempts, judgements",
-            said="The answer is not the one that its hash is of.",
+            said="The answer does not match its hash.",
         ),
         tampered(
             "the time of an attempt",
@@ -141,7 +141,7 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
             "DELETE FROM judgements WHERE attempt_id = :cora_late",
             "DELETE FROM attempts WHERE id = :cora_late",
             by="acknowledged, grades, idempotency",
-            said="There is a grade, but nothing happened that it could come from.",
+            said="There is a grade, but no event that it could come from.",
         ),
         tampered(
             "an attempt deleted with every trace",
@@ -150,13 +150,13 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
             "DELETE FROM idempotency_keys WHERE key = 'cora late'",
             "DELETE FROM attempts WHERE id = :cora_late",
             by="acknowledged, totals",
-            said="The attempt is not there. (line 9)",
+            said="The attempt is missing. (line 9)",
         ),
         tampered(
             "an attempt deleted but not its judgement",
             "DELETE FROM attempts WHERE id = :cora_late",
             by="acknowledged, judgements, grades, idempotency",
-            said="is not there.",
+            said="does not exist.",
         ),
         tampered(
             "more attempts than allowed",
@@ -214,7 +214,7 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
             "a publication deleted",
             f"DELETE FROM publications WHERE assignment = '{SINGLE_HEAD}'",
             by="attempts, grades",
-            said="is not there.",
+            said="is missing.",
         ),
         tampered(
             "a score",
@@ -286,13 +286,13 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
             "UPDATE judgements SET rubric_version = (SELECT rubric_version FROM judgements"
             " WHERE attempt_id = :ada_builds) WHERE attempt_id = :cora_late",
             by="judgements",
-            said="It is by another rubric than the one that was in force for the attempt.",
+            said="It was judged by another rubric than the one in force for the attempt.",
         ),
         tampered(
             "the number of a judgement",
             "UPDATE judgements SET number = 2 WHERE attempt_id = :cora_late",
             by="judgements",
-            said="Its number is 2, and 1 would be next.",
+            said="Its number is 2, but 1 is next.",
         ),
         tampered(
             "a judgement deleted",
@@ -310,7 +310,7 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
             "a grade",
             "UPDATE grades SET points = points + 50 WHERE counted_attempt_id = :bob_3",
             by="grades, totals",
-            said="The grade is not what its events come to: points is",
+            said="The grade does not follow from its events: points is",
         ),
         tampered(
             "a grade deleted",
@@ -324,7 +324,7 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
             " 0, NULL, 0, is_overridden, needs_person, changes, changed_at, run_id FROM grades"
             " WHERE question = '2a' AND points = 225",
             by="grades, totals",
-            said="There is a grade, but nothing happened that it could come from.",
+            said="There is a grade, but no event that it could come from.",
         ),
         tampered(
             "a total",
@@ -355,7 +355,7 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
             "a login in the roster",
             "UPDATE enrolments SET login = 'corinna' WHERE login = 'cora'",
             by="totals",
-            said="The roster says 'corinna', but the person is 'cora'.",
+            said="The roster has the login 'corinna', but the person has 'cora'.",
         ),
         tampered(
             "an override deleted",
@@ -367,26 +367,26 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
             "a review",
             "UPDATE reviews SET points = 200",
             by="grades",
-            said="The grade is not what its events come to: points is",
+            said="The grade does not follow from its events: points is",
         ),
         tampered(
             "a rubric's comment",
             "UPDATE rubric_texts SET text = text || '# more'",
             by="rubrics",
-            said="The text is not the one that this hash is of.",
+            said="The text does not match this hash.",
         ),
         tampered(
             "an audit entry's details",
             """UPDATE audit SET details = replace(details, 'appeal', 'favour')"""
             " WHERE action = 'grade.overridden'",
             by="audit chain",
-            said="Its digest is not that of its content.",
+            said="Its digest does not match its content.",
         ),
         tampered(
             "who did it",
             "UPDATE audit SET by = 'somebody' WHERE number = 3",
             by="audit chain",
-            said="Its digest is not that of its content.",
+            said="Its digest does not match its content.",
         ),
         tampered(
             "details that are no JSON",
@@ -398,7 +398,7 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
             "an audit entry's digest",
             "UPDATE audit SET digest = 'sha256:0' WHERE number = 3",
             by="audit chain",
-            said="It is not bound to the entry before.",
+            said="It is not chained to the entry before.",
         ),
         tampered(
             "the order of audit entries",
@@ -406,26 +406,26 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
             " WHERE number IN (3, 4)",
             "UPDATE audit SET number = -number WHERE number < 0",
             by="audit chain",
-            said="It is not bound to the entry before.",
+            said="It is not chained to the entry before.",
         ),
         tampered(
             "the middle of the chain",
             "DELETE FROM audit WHERE number IN (3, 4)",
             by="audit chain",
-            said="The entry before has the number 2, so that something is missing between.",
+            said="The entry before has the number 2; entries are missing between them.",
         ),
         tampered(
             "an answer to a key",
             "UPDATE idempotency_keys SET body = replace(body, 'att_', 'att_x')"
             " WHERE key = 'cora late'",
             by="idempotency",
-            said="which is not there.",
+            said="which is missing.",
         ),
         tampered(
             "an answer to a key that is no JSON",
             "UPDATE idempotency_keys SET body = '' WHERE key = 'cora late'",
             by="idempotency",
-            said="What was answered to this key is no JSON.",
+            said="The stored response to this key is not JSON.",
         ),
     ],
 )  # fmt: skip
@@ -463,12 +463,10 @@ def test_a_rubric_that_is_broken_is_told_once_and_the_grades_by_it_are_open(stor
 
     assert set(found) == {"rubrics", "grades"}
     assert [said for _, said in found["rubrics"]] == [
-        "The text is not the one that this hash is of.",
-        "Nothing can be graded by the texts of this publication.",
+        "The text does not match this hash.",
+        "The texts of this publication cannot be used.",
     ]
-    assert {said for _, said in found["grades"]} == {
-        "Nothing is in force that it could be computed by."
-    }
+    assert {said for _, said in found["grades"]} == {"No publication is in force to compute it by."}
 
 
 def test_what_points_nowhere_is_found_by_sqlite_itself(store: Store) -> None:
@@ -490,7 +488,7 @@ def test_a_damaged_value_hides_nothing_behind_it(store: Store) -> None:
     assert dict(found["attempts"]) == {
         store.id("bob 3"): "This attempt cannot be read.",
         store.id("ada wrong"): "This attempt cannot be read.",
-        store.id("cora late"): "The answer is not the one that its hash is of.",
+        store.id("cora late"): "The answer does not match its hash.",
     }
 
 
@@ -517,7 +515,7 @@ def test_a_chain_that_was_cut_at_its_end_is_noticed_by_an_earlier_head(store: St
 
     assert found_after(store, cut) == {}
     assert found_after(store, cut, head=head) == {
-        "audit chain": [(f"{head.number}", "The head that was given is not in the chain any more.")]
+        "audit chain": [(f"{head.number}", "The given head is no longer in the chain.")]
     }
 
 
@@ -560,7 +558,7 @@ def test_id_and_receipt_are_enough(store: Store) -> None:
 )
 def test_what_a_client_was_told_otherwise_is_named(store: Store, name: str, value: Any) -> None:
     assert discrepancies(store, told(store, "bob 1", **{name: value})) == [
-        (store.id("bob 1"), f"The client was told otherwise: {name}. (line 1)")
+        (store.id("bob 1"), f"The client's copy differs: {name}. (line 1)")
     ]
 
 
@@ -571,7 +569,7 @@ def test_a_receipt_that_was_signed_with_other_points_differs(store: Store) -> No
     )
 
     assert discrepancies(store, told(store, "bob 3", receipt=other.model_dump(mode="json"))) == [
-        (store.id("bob 3"), "The client was told otherwise: score. (line 1)")
+        (store.id("bob 3"), "The client's copy differs: score. (line 1)")
     ]
 
 
@@ -588,10 +586,10 @@ def test_lines_that_cannot_be_read_are_discrepancies(store: Store) -> None:
     torn = told(store, "bob 1")[:100]
 
     assert discrepancies(store, told(store, "bob 1"), torn, b"[]", b'{"id": "att_1"}', b"\xff") == [
-        ("line 2", "This line is no JSON."),
-        ("line 3", "This is not what a client gets for an attempt."),
-        ("line 4", "This is not what a client gets for an attempt."),
-        ("line 5", "This line is no JSON."),
+        ("line 2", "This line is not JSON."),
+        ("line 3", "This is not the response to an attempt."),
+        ("line 4", "This is not the response to an attempt."),
+        ("line 5", "This line is not JSON."),
     ]
 
 
@@ -695,7 +693,7 @@ def test_changes_during_a_verification_are_not_seen(database: Database) -> None:
             done.append(name)
             change(store)
 
-    result = store.verify(tell=tell)
+    result = store.verify(progress=tell)
 
     assert done
     assert result.is_fine

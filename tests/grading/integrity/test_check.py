@@ -63,7 +63,10 @@ def test_a_check_that_is_asked_to_end_says_so(world: World) -> None:
 
     ended = run(world, begin(world), should_end=True)
 
-    assert (ended.state, ended.error) == ("failed", "The service was ended before it was done.")
+    assert (ended.state, ended.error) == (
+        "failed",
+        "The service stopped before the check was done.",
+    )
 
 
 def test_a_check_that_was_given_up_leaves_nothing(world: World) -> None:

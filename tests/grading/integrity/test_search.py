@@ -83,7 +83,7 @@ def test_a_copied_answer_is_found_with_a_tiny_chance(name: str, texts: dict[str,
     assert finding.chance.others == STUDENTS - 1
     assert finding.chance.tried >= 20_000
     assert finding.chance.for_any < 0.02
-    assert not finding.chance.says_nothing
+    assert not finding.chance.is_uninformative
 
 
 def test_an_honest_wrong_answer_is_not_found() -> None:
@@ -114,7 +114,7 @@ def test_where_there_are_few_possibilities_the_chance_is_the_share_of_all_varian
     spread = 4 * (share * (1 - share) * (1 / len(others) + 1 / chance.tried)) ** 0.5
     assert abs(chance.for_one - share) < spread
     assert 0.01 < chance.for_one < 1 / 12 + spread
-    assert chance.says_nothing
+    assert chance.is_uninformative
     assert result.by_accident == 1
     # The rubric's own example says how often that may happen at most.
     (example,) = (each for each in rubric_of(COPY).form.examples if each.of == "another")
@@ -217,5 +217,5 @@ def test_a_chance_for_many_is_that_of_at_least_one() -> None:
 
     assert chance.for_any == pytest.approx(1 - 0.95**20)
     assert chance.bound_for_any > chance.for_any
-    assert chance.says_nothing
-    assert not CoincidenceRate(hits=5, tried=100_000, others=20).says_nothing
+    assert chance.is_uninformative
+    assert not CoincidenceRate(hits=5, tried=100_000, others=20).is_uninformative

@@ -23,7 +23,8 @@ from grader.grading.reviews.queue import (
     make_pseudonym,
     may_show_names,
 )
-from grader.grading.reviews.save import ReviewDecision, load_review_tasks, save_reviews
+from grader.grading.reviews.review import load_review_tasks
+from grader.grading.reviews.save import ReviewDecision, save_reviews
 from grader.rubric.catalog import read_assignment
 from grader.store.database import Database, Session, open_database
 from grader.store.queries.decisions import ReviewLine, find_claim, list_claims, list_reviews

@@ -343,7 +343,7 @@ def test_a_rubric_whose_examples_fail_is_not_published(world: World) -> None:
     response = world.post(path, "irene", {"form": late.text, "rubrics": rubrics})
 
     assert response.status_code == 422
-    assert "does not come out as it says" in response.json()["errors"][0]["detail"]
+    assert "differs from the file" in response.json()["errors"][0]["detail"]
     assert len(world.read(path, "irene")) == 1
 
 

@@ -76,7 +76,7 @@ def show_gradebook(
         membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
         book = load_gradebook(
             session, service.context, run_id=course, assignment=assignment,
-            selection=asked.selection, order=asked.order, spot=asked.spot, limit=PAGE_SIZE,
+            selection=asked.selection, order=asked.order, cursor=asked.spot, limit=PAGE_SIZE,
         )  # fmt: skip
         spread = load_distribution(session, book.published, asked.selection)
         sections = list_named_sections(session, run_id=course)
@@ -151,8 +151,8 @@ def _read_gradebook_query(
         For an order, a state or a cursor that there is not.
     """
     if state and state not in set(SelectionState):
-        fault = ErrorDetail("#query/state", "value.choice", f"There is no state {state!r}.")
-        raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,))
+        says = f"There is no state {state!r}."
+        raise MalformedRequest.of(ErrorDetail("state", "value.choice", says, source="query"))
     order = read_order(sort or BY_LOGIN.column)
     selection = Selection(text.strip(), section, SelectionState(state) if state else None)
     return _GradebookQuery(selection, order, parse_cursor(cursor, order))
@@ -331,11 +331,11 @@ def _draw_histogram(spread: TotalsDistribution) -> Markup:
     quartiles = spread.quartiles
 
     def place(points: Decimal) -> float:
-        return float(points / spread.most * len(spread.steps))
+        return float(points / spread.max_total * len(spread.bins))
 
     median = format_points(quartiles.median)
     drawn = draw_bar_chart(
-        [Bar(format_points(step.low), step.count) for step in spread.steps],
+        [Bar(format_points(each.low), each.count) for each in spread.bins],
         name="totals",
         title="How totals are spread",
         summary=(

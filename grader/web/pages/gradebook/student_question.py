@@ -116,5 +116,5 @@ def _read_points(text: str) -> Decimal | None:
     try:
         return Decimal(text.strip().replace(",", "."))
     except InvalidOperation:
-        fault = ErrorDetail("#/points", "points.range", "Points are a number, such as 7.5.")
-        raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,)) from None
+        fault = ErrorDetail("points", "points.range", "Points are a number, such as 7.5.")
+        raise MalformedRequest.of(fault) from None

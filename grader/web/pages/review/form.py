@@ -140,10 +140,8 @@ def _read_decision(form: Mapping[str, str], part: ReviewTask) -> ReviewDecision 
     if not is_decided:
         if not comment:
             return None
-        fault = ErrorDetail(
-            "#/items", "review.empty", f"{part.title}: say which items hold, or give points."
-        )
-        raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,))
+        says = f"{part.title}: say which items are met, or give points."
+        raise MalformedRequest.of(ErrorDetail("items", "review.empty", says))
     return ReviewDecision(name, items, points, comment, form.get(f"{name}.version", ""))
 
 
@@ -154,7 +152,5 @@ def _read_points(text: str) -> Decimal:
             return points
     except InvalidOperation:
         pass
-    fault = ErrorDetail(
-        "#/points", "points.range", "Points are a number with two decimals at most, such as 7.5."
-    )
-    raise MalformedRequest(fault.detail, code=fault.code, faults=(fault,))
+    says = "Points are a number with two decimals at most, such as 7.5."
+    raise MalformedRequest.of(ErrorDetail("points", "points.range", says))

@@ -15,7 +15,8 @@ from grader.accounts.callers import Membership
 from grader.errors import MalformedRequest, OutdatedVersion, Unavailable
 from grader.grading.reviews.claims import claim_attempt, claim_next, release_claim
 from grader.grading.reviews.queue import ReviewQueue, load_progress, load_queue, may_show_names
-from grader.grading.reviews.save import load_review_tasks, save_reviews
+from grader.grading.reviews.review import load_review_tasks
+from grader.grading.reviews.save import save_reviews
 from grader.store.database import Session
 from grader.store.queries.decisions import ClaimLine, find_claim, list_claims
 from grader.web.errors.model import Problem

@@ -13,7 +13,6 @@ from grader.errors import NotFound, RequestRefused
 from grader.feedback.given import build_given_values
 from grader.grading.attempts.find import VisibleAttempt, get_visible_attempt, load_attempt_report
 from grader.grading.attempts.report import AttemptReport
-from grader.grading.grades.overrides import refuse_own_work
 from grader.grading.reviews.queue import (
     SERVICE_NAME,
     QueueEntry,
@@ -23,8 +22,7 @@ from grader.grading.reviews.queue import (
     make_pseudonym,
     may_show_names,
 )
-from grader.grading.reviews.review import format_review_version
-from grader.grading.reviews.save import load_review_tasks
+from grader.grading.reviews.review import format_review_version, load_review_tasks
 from grader.grading.submissions.uploads import list_files
 from grader.reading.answer import DIGEST
 from grader.rubric.catalog import Rubric
@@ -128,7 +126,7 @@ def get_attempt_to_review(
     named = (attempt.run_id, attempt.assignment, attempt.question)
     if named != (where.course, where.assignment, where.question):
         raise NotFound
-    refuse_own_work(membership, attempt.enrolment_id)
+    membership.refuse_own_work(attempt.enrolment_id)
     return membership, found
 
 

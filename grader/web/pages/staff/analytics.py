@@ -13,13 +13,13 @@ from markupsafe import Markup
 from grader.accounts.callers import get_membership_as
 from grader.domain.fairness import Group
 from grader.domain.roles import Role
-from grader.domain.statistics import LOW_DISCRIMINATION, MIN_STUDENTS
+from grader.domain.statistics import LOW_DISCRIMINATION, MIN_STUDENTS, AttemptsToSolve
 from grader.domain.verdicts import Outcome
 from grader.drawing.charts import Bar, ReferenceLine, draw_bar_chart, draw_step_chart
 from grader.engine.confidence import compute_wilson_interval
 from grader.engine.question import Criterion
 from grader.grading.analytics.drilldown import AttemptFilter, AttemptPage, list_filtered_attempts
-from grader.grading.analytics.models import AssignmentStatistics, AttemptsToSolve
+from grader.grading.analytics.models import AssignmentStatistics
 from grader.grading.analytics.question import load_assignment_analysis, load_question_analysis
 from grader.web.pages.rendering import PageRoute, VisitorDep, render
 from grader.web.pages.staff import statistics_text as text
@@ -149,7 +149,7 @@ def show_drilldown(
             membership,
             assignment=assignment,
             question=question,
-            wanted=wanted,
+            condition=wanted,
             after=(str(after[0]), str(after[1])) if after else None,
             limit=_PAGE,
         )

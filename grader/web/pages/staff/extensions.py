@@ -15,8 +15,12 @@ from grader.accounts.callers import Membership, get_membership_as
 from grader.domain.roles import Role
 from grader.errors import ErrorDetail, MalformedRequest, RequestRefused
 from grader.grading.dates import read_local_time
-from grader.grading.grades.extensions import compute_extension_effect, load_extensions
-from grader.grading.grades.overrides import LONGEST_REASON, record_extension
+from grader.grading.grades.extensions import (
+    compute_extension_effect,
+    load_extensions,
+    record_extension,
+)
+from grader.grading.grades.overrides import MAX_REASON_LENGTH
 from grader.store.database import Session
 from grader.store.queries.courses import MemberLine, find_member, list_members
 from grader.web.pages.form_state import FormState
@@ -105,7 +109,7 @@ def _read_extension(
 ) -> tuple[datetime | None, int]:
     """The due date and the extra attempts of a form, which must give something."""
     due_at = read_local_time(
-        form.get("due_at", ""), time_zone=membership.run.time_zone, pointer="#/due_at"
+        form.get("due_at", ""), time_zone=membership.run.time_zone, field="due_at"
     )
     text = form.get("extra_attempts", "").strip() or "0"
     is_number = text.isascii() and text.isdigit() and len(text) < 6
@@ -122,7 +126,7 @@ def _read_extension(
 
 
 def _make_error(field: str, code: str, says: str) -> MalformedRequest:
-    return MalformedRequest(says, code=code, faults=(ErrorDetail(f"#/{field}", code, says),))
+    return MalformedRequest.of(ErrorDetail(field, code, says))
 
 
 def _render_page(
@@ -154,5 +158,5 @@ def _render_page(
         may_give=membership.role is Role.INSTRUCTOR,
         typed=typed,
         is_taking_back=typed.get("action") == "take_back",
-        longest_reason=LONGEST_REASON,
+        longest_reason=MAX_REASON_LENGTH,
     )

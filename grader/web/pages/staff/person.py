@@ -10,10 +10,8 @@ from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
 from grader.accounts.callers import get_membership_as
-from grader.accounts.links import make_link_for
-from grader.accounts.members import change_member
-from grader.accounts.rosters import end_enrolment
-from grader.accounts.sign_in import LINK_LIFETIME
+from grader.accounts.rosters import change_member, end_enrolment
+from grader.accounts.sign_in import LINK_LIFETIME, make_link_for
 from grader.domain.roles import Role
 from grader.errors import MalformedRequest, RequestRefused
 from grader.store.database import Session

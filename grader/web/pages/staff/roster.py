@@ -11,8 +11,8 @@ from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
 from grader.accounts.callers import get_membership_as
-from grader.accounts.members import add_member
 from grader.accounts.roster_plans import RosterChange
+from grader.accounts.rosters import add_member
 from grader.domain.roles import Role
 from grader.errors import MalformedRequest
 from grader.store.database import Session

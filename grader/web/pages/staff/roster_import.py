@@ -7,8 +7,9 @@ from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
 from grader.accounts.callers import get_membership_as
+from grader.accounts.roster_files import decode_roster, read_roster
 from grader.accounts.roster_plans import RosterChangeKind, RosterPlan, plan_roster
-from grader.accounts.rosters import apply_confirmed_roster, decode_roster, read_roster
+from grader.accounts.rosters import apply_confirmed_roster
 from grader.domain.roles import Role
 from grader.errors import KeysetError, MalformedRequest, RequestRefused
 from grader.store.database import Session
@@ -67,7 +68,7 @@ async def import_roster(
             membership,
             read_roster(sent.fields.get("csv", "")),
             is_complete="is_complete" in sent.fields,
-            seen=sent.fields.get("seen", ""),
+            digest=sent.fields.get("seen", ""),
             at=at,
             by=visitor.caller.id,
         )

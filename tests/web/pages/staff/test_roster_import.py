@@ -128,8 +128,8 @@ def test_faults_are_told_by_line_and_the_text_stays(world: World) -> None:
     page = Browser(world, "irene").call("POST", IMPORT, {"csv": text, "is_complete": "on"})
 
     assert page.status_code == 422
-    assert "Line 2: &#39;boss&#39; is no role" in page.text
-    assert "Line 3: &#39;ada&#39; stands in line 2 already." in page.text
+    assert "Line 2: &#39;boss&#39; is not a role" in page.text
+    assert "Line 3: &#39;ada&#39; is already in line 2." in page.text
     assert str(escape(text)) in page.text
     assert HOSTILE not in page.text
     assert re.search(r'name="is_complete" checked', page.text)

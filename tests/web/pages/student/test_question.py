@@ -251,7 +251,7 @@ def test_whoever_signs_in_comes_back_and_never_to_another_site(world: World) -> 
         assert response.headers["Location"] == wanted
     refused = world.browser().post("/sign-in", data={**form, "password": "wrong"})
     assert refused.status_code == 401
-    assert "do not go together" in refused.text
+    assert "The login or the password is wrong" in refused.text
 
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "$<b>$"]
