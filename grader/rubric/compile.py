@@ -7,9 +7,9 @@ from dataclasses import replace
 from decimal import Decimal
 
 from grader.domain.shapes import CONDITION, NUMBER, Kind, Shape, make_shape
-from grader.domain.validation import FieldPath
 from grader.engine import question as q
 from grader.engine.random.keysets import GaussianKeys, InSpan, KeySets, Stretch
+from grader.errors import FieldPath
 from grader.formula.eval.functions import CORE_FUNCTIONS
 from grader.formula.typed.scope import Family, FormulaScope
 from grader.formula.typed.tree import Node, collect_names

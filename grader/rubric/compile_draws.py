@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from grader.domain.shapes import NUMBER, Kind
-from grader.domain.validation import FieldPath
 from grader.engine import question as q
 from grader.engine.random import draws as d
+from grader.errors import FieldPath
 from grader.formula.typed.scope import Family, FormulaScope
 from grader.reading import fields as f
 from grader.rubric import forms as m

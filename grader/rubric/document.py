@@ -17,8 +17,8 @@ from typing import Any, Never
 
 import yaml
 
-from grader.domain.validation import YAML, FieldPath, describe_kind, describe_value
-from grader.errors import FileLocation, RubricError, RubricErrors
+from grader.domain.validation import YAML, describe_kind, describe_value
+from grader.errors import FieldPath, FileLocation, RubricError, RubricErrors
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 40

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from grader.domain.shapes import NUMBER, Shape
-from grader.domain.validation import FieldPath
 from grader.engine.functions import RUBRIC_FUNCTIONS
-from grader.errors import FormulaError, RubricError, RubricErrors
+from grader.errors import FieldPath, FormulaError, RubricError, RubricErrors
 from grader.formula.eval.evaluate import Environment, evaluate_finite
 from grader.formula.formula import read_tree
 from grader.formula.typed.scope import Family, FormulaScope

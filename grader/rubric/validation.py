@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema
 
-from grader.domain.validation import YAML, FieldPath, InvalidValue, locate_errors
+from grader.domain.validation import YAML, InvalidValue, locate_errors
+from grader.errors import FieldPath
 from grader.rubric.document import RubricDocument, combine_errors, make_error
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
