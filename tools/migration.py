@@ -30,7 +30,7 @@ from grader.store.migrations import (
     list_revisions,
     migrate_up,
 )
-from grader.store.tables import Base
+from grader.store.tables.base import Base
 
 VERSIONS = get_migrations_folder() / "versions"
 

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from grader.store.database import Session
-from grader.store.tables import Base
+from grader.store.tables.base import Base
 
 
 def insert_missing(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Integer, LargeBinary, String
 
-from grader.store.tables import Base
+from grader.store.tables.base import Base
 from grader.store.types import Hundredths, JsonText, UtcDateTime
 
 HEADING = "## All columns\n"

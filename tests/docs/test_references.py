@@ -15,7 +15,7 @@ from grader.rubric.catalog import Rubric, load_catalog
 from grader.rubric.examples import run_examples
 from grader.rubric.forms import Form, QuestionFile
 from grader.rubric.reference import render_reference
-from grader.store.tables import Base
+from grader.store.tables.base import Base
 from tests.docs.command_line import list_commands, with_tables
 from tests.docs.pages import ROOT
 from tests.docs.store_tables import with_columns

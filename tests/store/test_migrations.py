@@ -25,7 +25,7 @@ from grader.store.migrations import (
     migrate_down,
     migrate_up,
 )
-from grader.store.tables import Base
+from grader.store.tables.base import Base
 from tests.support.databases import empty_url
 from tests.support.rows import add_rows
 

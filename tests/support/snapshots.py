@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import TableClause, insert, select
 
 from grader.store.database import Database
-from grader.store.tables import Base
+from grader.store.tables.base import Base
 
 #: All rows of the tables that have any, those first that others refer to.
 Rows = list[tuple[TableClause, list[dict[str, Any]]]]

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 
 from grader.grading.idempotency import delete_expired_keys
 from grader.store.database import Database
-from grader.store.tables import IdempotencyKeyRow
+from grader.store.tables.credentials import IdempotencyKeyRow
 from tests.support.world import EXPLORATION, World, make_service, question_path
 
 ATTEMPTS = question_path(f"{EXPLORATION}/3b") + "/attempts"

@@ -1,11 +1,14 @@
-"""One question's judge: answers in, judgements out, one or thousands at a time."""
+"""One question's judge: answers in, judgements out, one or thousands at a time.
+
+What is sampled is judged in `measured` and `predicted`; the rest is decided here directly.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, assert_never
 
 from grader.domain.verdicts import Outcome, Reason, Score, Verdict, combine
 from grader.engine.judge.cases import (
@@ -17,11 +20,17 @@ from grader.engine.judge.cases import (
     list_cases,
     stack_cases,
 )
-from grader.engine.judge.direct import apply_needs, judge_directly
 from grader.engine.judge.measured import Measurements, measure
 from grader.engine.judge.misconceptions import RecognisedMisconception, find_misconceptions
 from grader.engine.judge.predicted import judge_predicted
-from grader.engine.question import MeasuredCriterion, PredictedCriterion, Question
+from grader.engine.question import (
+    ChoiceCriterion,
+    ExternalCriterion,
+    MeasuredCriterion,
+    PredictedCriterion,
+    Question,
+    ReviewedCriterion,
+)
 from grader.engine.random.noise import NoiseBank
 from grader.engine.random.streams import KeySource
 from grader.engine.random.variants import Variant, draw_variant
@@ -29,7 +38,7 @@ from grader.engine.sample.context import SamplingContext
 from grader.engine.sample.observe import add_fixed_values, build_environment
 from grader.errors import AnswerRefused, EarlierAnswerRefused
 from grader.formula.eval.evaluate import Environment, evaluate_finite
-from grader.reading.answer import Answer, read_answer
+from grader.reading.answer import Answer, Choice, ExternalScore, Text, read_answer
 from grader.reading.formulas import LARGE_VALUES
 
 # Maximum cases that share one product with the noise.
@@ -255,3 +264,55 @@ class _WorstCase:
             return verdict
         outcome = Outcome.PARTLY_MET if verdict.credit else Outcome.NOT_MET
         return replace(verdict, outcome=outcome, reason=self.reason or verdict.reason)
+
+
+ONE, ZERO = Decimal(1), Decimal(0)
+
+
+def judge_directly(
+    criterion: ChoiceCriterion | ReviewedCriterion | ExternalCriterion, answer: Answer
+) -> Verdict:
+    """Judge one criterion by what was sent alone."""
+    value = answer.values.get(criterion.id)
+    match criterion:
+        case ChoiceCriterion():
+            assert isinstance(value, Choice), "a choice was read"
+            is_right = value.options == criterion.correct
+            return Verdict(
+                criterion.id,
+                Outcome.MET if is_right else Outcome.NOT_MET,
+                Reason.HOLDS if is_right else Reason.WRONG_CHOICE,
+                ONE if is_right else ZERO,
+                criterion.points,
+            )
+        case ReviewedCriterion():
+            reason = Reason.AWAITS_REVIEW if isinstance(value, Text) else Reason.NOT_SENT
+            return Verdict(criterion.id, Outcome.PENDING, reason, ZERO, criterion.points)
+        case ExternalCriterion():
+            assert isinstance(value, ExternalScore), "a score was read"
+            credit = value.points / criterion.points
+            outcome = Outcome.MET if credit == 1 else Outcome.PARTLY_MET
+            return Verdict(
+                criterion.id,
+                outcome if credit else Outcome.NOT_MET,
+                Reason.SCORED_OUTSIDE,
+                credit,
+                criterion.points,
+            )
+        case _:
+            assert_never(criterion)
+
+
+def apply_needs(question: Question, verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
+    """Take the credit of criteria whose condition, another criterion, earned none."""
+    credits = {verdict.criterion: verdict.credit for verdict in verdicts}
+    needs = {criterion.id: criterion.needs for criterion in question.criteria}
+    result = []
+    for verdict in verdicts:
+        needed = needs[verdict.criterion]
+        if needed is not None and not credits[needed] and verdict.credit:
+            verdict = replace(
+                verdict, outcome=Outcome.NOT_MET, reason=Reason.NEEDS_OTHER, credit=ZERO
+            )
+        result.append(verdict)
+    return tuple(result)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from grader.grading.audit.acknowledged import check_acknowledged
-from grader.grading.audit.attempts import check_attempts
+from grader.grading.audit.attempts import check_acknowledged, check_attempts
 from grader.grading.audit.chain import EMPTY_CHAIN, ChainHead, check_chain, check_stored_responses
 from grader.grading.audit.findings import AuditCheck, AuditCheckResult, ProgressCallback
 from grader.grading.audit.grades import check_grades, check_totals

@@ -13,7 +13,8 @@ from sqlalchemy import ColumnElement, and_, func, insert, or_, select
 from grader.errors import NotFound
 from grader.store.database import Session
 from grader.store.rows import to_line
-from grader.store.tables import AttemptRow, GradeRow, JudgementRow, VariantRow, ViewRow
+from grader.store.tables.attempts import AttemptRow, JudgementRow, VariantRow, ViewRow
+from grader.store.tables.decisions import GradeRow
 from grader.store.upserts import insert_missing
 
 #: A student's enrolment, an assignment and a question of it.

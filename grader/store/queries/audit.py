@@ -13,7 +13,7 @@ from sqlalchemy import insert, select
 
 from grader.store.database import Session, lock
 from grader.store.rows import list_columns, to_line
-from grader.store.tables import AuditEntryRow, SigningKeyRow
+from grader.store.tables.audit_keys import AuditEntryRow, SigningKeyRow
 
 #: The previous digest of the first entry.
 GENESIS_DIGEST = "sha256:" + "0" * 64

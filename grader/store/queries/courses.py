@@ -12,7 +12,7 @@ from grader.domain.roles import Role
 from grader.errors import NotFound
 from grader.store.database import Session
 from grader.store.rows import split_into_batches, to_line
-from grader.store.tables import CourseRow, EnrolmentRow, PersonRow, RunRow
+from grader.store.tables.people import CourseRow, EnrolmentRow, PersonRow, RunRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from grader.errors import NotFound
 from grader.store.database import Session
 from grader.store.queries.people import PERSON_COLUMNS, PersonLine
 from grader.store.rows import to_line
-from grader.store.tables import BrowserSessionRow, PersonRow, SignInLinkRow, TokenRow
+from grader.store.tables.credentials import BrowserSessionRow, SignInLinkRow, TokenRow
+from grader.store.tables.people import PersonRow
 
 
 @dataclass(frozen=True, slots=True)

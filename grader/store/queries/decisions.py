@@ -13,7 +13,8 @@ from sqlalchemy import delete, func, insert, or_, select
 from grader.store.database import Session
 from grader.store.queries.attempts import StudentQuestion
 from grader.store.rows import list_columns, split_into_batches, to_line
-from grader.store.tables import AttemptRow, ClaimRow, ExternalScoreRow, OverrideRow, ReviewRow
+from grader.store.tables.attempts import AttemptRow
+from grader.store.tables.decisions import ClaimRow, ExternalScoreRow, OverrideRow, ReviewRow
 from grader.store.upserts import insert_or_replace_where
 
 

@@ -33,7 +33,8 @@ from grader.domain.roles import Role
 from grader.store.database import Session
 from grader.store.queries.courses import EnrolmentLine, MemberLine
 from grader.store.rows import split_into_batches
-from grader.store.tables import EnrolmentRow, GradeRow, PersonRow, TotalRow
+from grader.store.tables.decisions import GradeRow, TotalRow
+from grader.store.tables.people import EnrolmentRow, PersonRow
 from grader.store.types import to_points
 
 

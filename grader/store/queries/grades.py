@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from grader.store.database import Session
 from grader.store.queries.attempts import StudentQuestion
 from grader.store.rows import split_into_batches, to_line
-from grader.store.tables import GradeRow, TotalRow
+from grader.store.tables.decisions import GradeRow, TotalRow
 from grader.store.upserts import insert_or_replace, insert_or_replace_from
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import delete, insert, select
 
 from grader.store.database import Session
 from grader.store.rows import to_line
-from grader.store.tables import IdempotencyKeyRow
+from grader.store.tables.credentials import IdempotencyKeyRow
 
 
 @dataclass(frozen=True, slots=True)

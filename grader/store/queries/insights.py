@@ -30,16 +30,10 @@ from grader.domain.roles import Role
 from grader.store.database import Session
 from grader.store.queries.publications import find_in_force
 from grader.store.rows import to_line
-from grader.store.tables import (
-    AttemptRow,
-    EnrolmentRow,
-    ExtensionRow,
-    GradeRow,
-    JudgementRow,
-    PersonRow,
-    VariantRow,
-    ViewRow,
-)
+from grader.store.tables.attempts import AttemptRow, JudgementRow, VariantRow, ViewRow
+from grader.store.tables.decisions import GradeRow
+from grader.store.tables.people import EnrolmentRow, PersonRow
+from grader.store.tables.publications import ExtensionRow
 
 _ROWS_PER_FETCH = 2000
 

@@ -13,14 +13,9 @@ from grader.domain.roles import Role
 from grader.store.database import Session
 from grader.store.queries.attempts import ShownVariant
 from grader.store.rows import list_columns, to_line
-from grader.store.tables import (
-    AttemptRow,
-    EnrolmentRow,
-    IntegrityCheckRow,
-    PersonRow,
-    ResemblanceRow,
-    VariantRow,
-)
+from grader.store.tables.attempts import AttemptRow, VariantRow
+from grader.store.tables.integrity import IntegrityCheckRow, ResemblanceRow
+from grader.store.tables.people import EnrolmentRow, PersonRow
 
 RUNNING, FINISHED, FAILED = "running", "finished", "failed"
 

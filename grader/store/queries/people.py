@@ -12,7 +12,7 @@ from grader.errors import NotFound
 from grader.store.database import Session
 from grader.store.ids import make_id
 from grader.store.rows import list_columns, split_into_batches, to_line
-from grader.store.tables import PersonRow
+from grader.store.tables.people import PersonRow
 
 
 @dataclass(frozen=True, slots=True)

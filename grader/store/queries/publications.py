@@ -12,7 +12,12 @@ from grader.errors import NotFound
 from grader.store.database import Session
 from grader.store.ids import make_id
 from grader.store.rows import list_columns, to_line
-from grader.store.tables import ExtensionRow, PublicationPartRow, PublicationRow, RubricTextRow
+from grader.store.tables.publications import (
+    ExtensionRow,
+    PublicationPartRow,
+    PublicationRow,
+    RubricTextRow,
+)
 from grader.store.upserts import insert_missing
 
 

@@ -13,7 +13,7 @@ from grader.store.database import Session
 from grader.store.queries.courses import EnrolmentLine
 from grader.store.queries.people import PERSON_COLUMNS, PersonLine
 from grader.store.rows import split_into_batches, to_line
-from grader.store.tables import EnrolmentRow, PersonRow
+from grader.store.tables.people import EnrolmentRow, PersonRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, and_, delete, func, select
 from grader.store.database import Session
 from grader.store.queries.attempts import StudentQuestion
 from grader.store.rows import list_columns, to_line
-from grader.store.tables import DraftRow, UploadRow
+from grader.store.tables.attempts import DraftRow, UploadRow
 from grader.store.upserts import insert_missing, insert_or_replace
 
 

@@ -33,22 +33,22 @@ from grader.store.rows import (
     stream_rows,
     to_raw_columns,
 )
-from grader.store.tables import (
-    AttemptRow,
-    AuditEntryRow,
-    EnrolmentRow,
-    ExtensionRow,
+from grader.store.tables.attempts import AttemptRow, JudgementRow
+from grader.store.tables.audit_keys import AuditEntryRow
+from grader.store.tables.credentials import IdempotencyKeyRow
+from grader.store.tables.decisions import (
     ExternalScoreRow,
     GradeRow,
-    IdempotencyKeyRow,
-    JudgementRow,
     OverrideRow,
-    PersonRow,
+    ReviewRow,
+    TotalRow,
+)
+from grader.store.tables.people import EnrolmentRow, PersonRow
+from grader.store.tables.publications import (
+    ExtensionRow,
     PublicationPartRow,
     PublicationRow,
-    ReviewRow,
     RubricTextRow,
-    TotalRow,
 )
 
 _ATTEMPT = list_columns(AttemptRow, AttemptLine)

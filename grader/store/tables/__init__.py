@@ -6,67 +6,25 @@ person or token who acted.
 
 from __future__ import annotations
 
-from grader.store.tables.attempts import (
-    AttemptRow,
-    DraftRow,
-    JudgementRow,
-    UploadRow,
-    VariantRow,
-    ViewRow,
+from grader.store.tables import (
+    attempts,
+    audit_keys,
+    credentials,
+    decisions,
+    integrity,
+    people,
+    publications,
 )
-from grader.store.tables.audit_keys import AuditEntryRow, SigningKeyRow
 from grader.store.tables.base import Base
-from grader.store.tables.credentials import (
-    BrowserSessionRow,
-    IdempotencyKeyRow,
-    SignInLinkRow,
-    TokenRow,
-)
-from grader.store.tables.decisions import (
-    ClaimRow,
-    ExternalScoreRow,
-    GradeRow,
-    OverrideRow,
-    ReviewRow,
-    TotalRow,
-)
-from grader.store.tables.integrity import IntegrityCheckRow, ResemblanceRow
-from grader.store.tables.people import CourseRow, EnrolmentRow, PersonRow, RunRow
-from grader.store.tables.publications import (
-    ExtensionRow,
-    PublicationPartRow,
-    PublicationRow,
-    RubricTextRow,
-)
 
+#: Importing them all makes the metadata complete.
 __all__ = [
-    "AttemptRow",
-    "AuditEntryRow",
     "Base",
-    "BrowserSessionRow",
-    "ClaimRow",
-    "CourseRow",
-    "DraftRow",
-    "EnrolmentRow",
-    "ExtensionRow",
-    "ExternalScoreRow",
-    "GradeRow",
-    "IdempotencyKeyRow",
-    "IntegrityCheckRow",
-    "JudgementRow",
-    "OverrideRow",
-    "PersonRow",
-    "PublicationPartRow",
-    "PublicationRow",
-    "ResemblanceRow",
-    "ReviewRow",
-    "RubricTextRow",
-    "RunRow",
-    "SignInLinkRow",
-    "SigningKeyRow",
-    "TokenRow",
-    "TotalRow",
-    "UploadRow",
-    "VariantRow",
-    "ViewRow",
+    "attempts",
+    "audit_keys",
+    "credentials",
+    "decisions",
+    "integrity",
+    "people",
+    "publications",
 ]

@@ -20,7 +20,7 @@ from grader.grading.attempts.open_questions import (
     open_question,
     refuse_unopened,
 )
-from grader.grading.submissions.practice import MAX_KEY_SETS, sample_practice_key_sets
+from grader.grading.submissions.check import MAX_KEY_SETS, sample_practice_key_sets
 from grader.store.database import Session
 from grader.store.queries.attempts import has_view
 from grader.store.queries.courses import list_enrolments, list_runs

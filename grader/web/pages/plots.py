@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from grader.drawing.plot_text import describe_picture
+from grader.drawing.plot_text import PlotTable, build_tables, describe_picture
 from grader.drawing.svg import draw_inline
-from grader.drawing.tables import PlotTable, build_tables
 from grader.grading.attempts.find import VisibleAttempt
 from grader.grading.attempts.plots import draw_attempt_plots
 from grader.grading.attempts.report import AttemptReport

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.cli.render.arrays import MAX_ROWS, format_array
+from grader.cli.commands.show import MAX_ROWS, format_array
 from grader.cli.render.tex import render_tex, render_tex_in_markdown
 
 

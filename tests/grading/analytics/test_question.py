@@ -21,10 +21,11 @@ from grader.engine.random.draws import (
 )
 from grader.errors import MissingRole, NotFound
 from grader.grading.analytics.drilldown import AttemptFilter, AttemptPage, list_filtered_attempts
-from grader.grading.analytics.fairness import compare_quantities, list_quantities
 from grader.grading.analytics.question import (
     AssignmentAnalysis,
     QuestionAnalysis,
+    compare_quantities,
+    list_quantities,
     load_assignment_analysis,
     load_question_analysis,
 )

@@ -35,7 +35,7 @@ from grader.store.queries.courses import (
 )
 from grader.store.queries.people import add_person
 from grader.store.queries.publications import add_extension
-from grader.store.tables import JudgementRow
+from grader.store.tables.attempts import JudgementRow
 from tests.support.rubrics import shipped
 
 OPENS = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)

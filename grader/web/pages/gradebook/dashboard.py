@@ -15,10 +15,11 @@ from grader.accounts.callers import get_membership_as
 from grader.domain.roles import Role
 from grader.drawing.charts import Bar, ReferenceLine, draw_bar_chart
 from grader.errors import ErrorDetail, MalformedRequest
-from grader.grading.grades.distribution import TotalsDistribution, load_distribution
 from grader.grading.grades.gradebook import (
     Gradebook,
     GradebookRow,
+    TotalsDistribution,
+    load_distribution,
     load_gradebook,
     load_student_summary,
     read_order,

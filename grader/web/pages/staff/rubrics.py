@@ -19,14 +19,15 @@ from grader.grading.publishing.example_runs import (
     run_rubric_examples,
 )
 from grader.grading.publishing.history import (
+    DiffKind,
     PublicationChange,
     PublicationHistory,
+    compare_texts,
     get_rubric_text,
     load_history,
 )
 from grader.grading.publishing.publish import EXAMPLE_VARIANTS
 from grader.rubric.catalog import Rubric
-from grader.rubric.diff import DiffKind, compare_texts
 from grader.web.pages.rendering import PageRoute, Visitor, VisitorDep, is_htmx_request, render
 from grader.web.pages.staff.rubric_text import (
     list_examples,

@@ -11,8 +11,8 @@ from grader.errors import AnswerRefused, KeysetError, NotFound
 from grader.grading.submissions.check import check_field
 from grader.grading.submissions.drafts import save_draft
 from grader.grading.submissions.uploads import get_upload
+from grader.reading.cells import Grid, find_grid
 from grader.reading.fields import ArrayField, Field, TextField
-from grader.reading.grid import Grid, find_grid
 from grader.store.database import Session
 from grader.web.api.uploads import download
 from grader.web.errors.problems import to_problem

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from grader.store.database import Database
-from grader.store.tables import JudgementRow
+from grader.store.tables.attempts import JudgementRow
 from tests.support.world import EXPLORATION, World, make_service, question_path
 from tests.web.pages.student.test_question import Browser
 

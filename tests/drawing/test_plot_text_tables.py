@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.drawing.tables import build_tables
+from grader.drawing.plot_text import build_tables
 from grader.feedback.plots import HeatMap, OutputPlane, WeightBars
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.rubric.diff import DiffKind, compare_texts
+from grader.grading.publishing.history import DiffKind, compare_texts
 
 texts = st.lists(st.sampled_from(["", "a", "b: 1", "  c"]), max_size=30).map("\n".join)
 
