@@ -1,4 +1,4 @@
-"""What plots say, however they are drawn: labels, scales, summaries, and their numbers as tables."""
+"""What plots say, however they are drawn: labels, scales, summaries, and numbers as tables."""
 
 from __future__ import annotations
 
