@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, assert_never
 from zoneinfo import ZoneInfo
 
-from grader.domain.grades import ZERO, compute_total
+from grader.domain.grades import ZERO
 from grader.domain.roles import Role
 from grader.feedback.examples import list_symbols, make_example
 from grader.feedback.given import build_given_values
@@ -33,6 +33,7 @@ from grader.store.queries.gradebook import CellLine
 from grader.store.queries.grades import GradeLine
 from grader.store.queries.publications import ExtensionLine, PublicationLine
 from grader.web.api import models as m
+from grader.web.totals import compute_assignment_total, get_pending_points
 
 
 def to_course_read(run: RunLine, role: Role) -> m.CourseRead:
@@ -60,11 +61,7 @@ def to_assignment_read(state: AssignmentState, *, at: datetime) -> m.AssignmentR
 
 def _assignment(state: AssignmentState, *, at: datetime) -> dict[str, Any]:
     form, window = state.published.form, state.policy.window
-    questions = state.questions.values()
-    # While all is withheld there is no total, not one of nothing.
-    has_points = any(each.points is not None for each in questions)
-    shows_all = all(each.shows_points for each in questions)
-    points = compute_total(each.points for each in questions)
+    total = compute_assignment_total(state)
     due_local = None
     if window.due_at is not None:
         due_local = window.due_at.astimezone(ZoneInfo(state.time_zone)).isoformat()
@@ -78,10 +75,10 @@ def _assignment(state: AssignmentState, *, at: datetime) -> dict[str, Any]:
         "due_local": due_local,
         "time_zone": state.time_zone,
         "phase": window.phase(at),
-        "points": points if has_points else None,
-        "max_points": sum((each.rubric.form.points for each in questions), ZERO),
-        "pending": compute_total(_pending(each) for each in questions),
-        "grade": form.grade_for(points) or None if has_points and shows_all else None,
+        "points": total.points,
+        "max_points": total.possible,
+        "pending": total.pending,
+        "grade": total.grade,
     }
 
 
@@ -93,7 +90,7 @@ def _to_question_summary(state: QuestionState) -> m.QuestionSummary:
         title=state.rubric.form.title,
         max_points=state.rubric.form.points,
         points=state.points,
-        pending=_pending(state),
+        pending=get_pending_points(state),
         attempts=state.attempts,
         attempts_left=state.attempts_left,
         most_attempts=state.policy.most_attempts,
@@ -102,11 +99,6 @@ def _to_question_summary(state: QuestionState) -> m.QuestionSummary:
         is_overridden=bool(grade and grade.is_overridden),
         state=state.state,
     )
-
-
-def _pending(state: QuestionState) -> Decimal:
-    """What waits for a person; where results are withheld it would tell which attempt counts."""
-    return state.grade.pending if state.grade and state.shows_result else ZERO
 
 
 def to_question_read(shown: OpenedQuestion, *, course: str, at: datetime) -> m.QuestionRead:

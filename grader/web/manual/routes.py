@@ -50,7 +50,7 @@ def install_manual(app: FastAPI) -> None:
     def render_manual(base: str) -> str:
         spec = app.openapi()
         chapters = list_chapters(spec, base)
-        return pages.get_template("manual.html").render(
+        return pages.get_template("manual/manual.html").render(
             info=spec["info"],
             chapters=chapters,
             calls=count_operations(chapters),
@@ -63,7 +63,7 @@ def install_manual(app: FastAPI) -> None:
         return HTMLResponse(render_manual(str(request.base_url).rstrip("/")), headers=_CACHED)
 
     def show_errors(request: Request) -> HTMLResponse:
-        page = pages.get_template("errors.html")
+        page = pages.get_template("manual/errors.html")
         text = page.render(info=app.openapi()["info"], groups=GROUPS, status_of=find_status)
         return HTMLResponse(text, headers=_CACHED)
 

@@ -4,7 +4,7 @@
 "use strict";
 
 const review = document.getElementById("review");
-const told = document.getElementById("told");
+const saveStatus = document.getElementById("status");
 const keys = document.getElementById("keys");
 const useKeys = document.getElementById("use-keys");
 
@@ -13,8 +13,8 @@ let isWarned = false;
 let isSignedOut = false;
 
 function tell(text, isBad = false) {
-  told.textContent = text;
-  told.classList.toggle("bad", isBad);
+  saveStatus.textContent = text;
+  saveStatus.classList.toggle("bad", isBad);
 }
 
 // What is chosen comes to so many points.
@@ -94,7 +94,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
     tell("");
   } else if (xhr.status >= 400) {
     isSignedOut = xhr.status === 403;
-    tell(`Not saved: the service answered ${xhr.status}. All is still here; try again.`, true);
+    tell(`Not saved: the service answered ${xhr.status}. Your review is still in the form; try again.`, true);
   }
 });
 document.addEventListener("htmx:beforeOnLoad", (event) => {
@@ -106,7 +106,7 @@ document.addEventListener("htmx:beforeOnLoad", (event) => {
 for (const name of ["htmx:sendError", "htmx:timeout"]) {
   document.addEventListener(name, (event) => {
     if (isOfReview(event)) {
-      tell("Not saved: the service cannot be reached. All is still here; try again.", true);
+      tell("Not saved: the service cannot be reached. Your review is still in the form; try again.", true);
     }
   });
 }
