@@ -223,7 +223,7 @@ def test_leaving_lets_go_of_the_answer(site: Site) -> None:
         assert holder(site, attempt_id) is None
     with site.visit("arthur") as page:
         page.goto(f"{REVIEW}/3c-i/{attempt_id}")
-        expect(page.locator("#claim")).to_contain_text("Kept for you")
+        expect(page.locator("#claim")).to_contain_text("Reserved for you")
 
 
 def test_it_works_without_scripts(site: Site) -> None:

@@ -1,7 +1,7 @@
 """What a page knows about its request: who visits, when, and what the address names.
 
-A route takes one of `Page`, `CoursePage`, `AssignmentPage` and `QuestionPage`. FastAPI builds it from
-the request, and refuses visitors who are not signed in and path parameters that are too long.
+A route takes a `Page`, `CoursePage`, `AssignmentPage` or `QuestionPage`. FastAPI builds it from the
+request, and refuses visitors who are not signed in and path parameters that are too long.
 """
 
 # FastAPI reads the types of the fields at run time, so this module does not postpone annotations.

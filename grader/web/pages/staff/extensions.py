@@ -1,4 +1,4 @@
-"""Extensions of an assignment: more time or attempts for single students, and a form to give them."""
+"""Extensions of an assignment: more time or attempts for one student, and a form to give them."""
 
 from __future__ import annotations
 

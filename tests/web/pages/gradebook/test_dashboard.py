@@ -16,8 +16,8 @@ import pytest
 from grader.domain.roles import Role
 from grader.store.database import Database
 from grader.web.pages.gradebook.dashboard import compute_heat_level
+from tests.support.browsers import Browser
 from tests.support.world import EXPLORATION, World, make_service
-from tests.web.pages.student.test_question import Browser
 
 GRADES = f"/courses/one/assignments/{EXPLORATION}/grades"
 STUDENTS = f"/courses/one/assignments/{EXPLORATION}/students"
@@ -271,7 +271,7 @@ def test_a_students_page_has_all_questions_more_time_and_what_was_decided(world:
     page = Browser(world, "arthur").call("GET", STUDENTS + "/bob").text
 
     assert "<b>2.5</b> of" in page
-    assert page.count("nothing sent yet") > 3
+    assert page.count("nothing submitted yet") > 3
     assert "2 more attempts at each question" in page
     assert "Ill for &lt;a&gt; week." in page
     assert "by Irene Surname-Of-Irene. By hand." in page

@@ -16,10 +16,10 @@ from grader.domain.roles import Role
 from grader.rubric.catalog import CompiledAssignment, read_assignment
 from grader.store.database import Database
 from grader.store.queries.courses import get_run
+from tests.support.browsers import Browser
 from tests.support.page_matrix import ASSIGNMENT
 from tests.support.rubrics import shipped
 from tests.support.world import DUE, EXPLORATION, SINGLE_HEAD, World, make_service
-from tests.web.pages.student.test_question import Browser
 
 ANALYTICS = f"{ASSIGNMENT}/analytics"
 AVERAGE = f"{EXPLORATION}/3b"

@@ -11,8 +11,8 @@ from sqlalchemy import update
 
 from grader.store.database import Database
 from grader.store.tables import JudgementRow
+from tests.support.browsers import Browser
 from tests.support.world import EXPLORATION, World, make_service, question_path
-from tests.web.pages.student.test_question import Browser
 
 AVERAGE = f"{EXPLORATION}/3b"
 HIDDEN = ("The student’s variant", "Judge it again", "How it was judged", "Audit entries")

@@ -22,8 +22,8 @@ from grader.store.queries.integrity import (
 from grader.store.queries.people import change_person
 from grader.web.ops.background import BackgroundRunner
 from grader.web.pages.staff.integrity import format_chance, format_time_difference
+from tests.support.browsers import Browser
 from tests.support.world import EXPLORATION, NOW, World, make_service, question_path
-from tests.web.pages.student.test_question import Browser
 
 PAGE = f"/courses/one/assignments/{EXPLORATION}/integrity"
 

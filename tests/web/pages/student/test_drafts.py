@@ -14,9 +14,9 @@ import pytest
 
 from grader.grading.submissions.uploads import MAX_BYTES
 from grader.store.database import Database
+from tests.support.browsers import Browser
 from tests.support.page_matrix import AVERAGE
 from tests.support.world import EXPLORATION, World, make_service
-from tests.web.pages.student.test_question import Browser
 
 PDF = b"%PDF-1.7 what was written by hand"
 
