@@ -231,7 +231,7 @@ def render_yaml_lines(text: str) -> list[Markup]:
     """The lines of a YAML file as HTML: keys in <b>, comments in <i>."""
     lines = [Markup()]
     for kind, value in YamlLexer(stripnl=False, ensurenl=False).get_tokens(text):
-        tag = "b" if kind in Token.Name.Tag else "i" if kind in Token.Comment else ""
+        tag = "b" if kind is Token.Name.Tag else "i" if kind[:1] == ("Comment",) else ""
         for number, piece in enumerate(value.split("\n")):
             if number:
                 lines.append(Markup())
