@@ -195,7 +195,7 @@ def test_keys_can_be_looked_up_and_switched_off(site: Site, arthur: Page) -> Non
     arthur.goto(f"{REVIEW}/3a/{attempt_id}")
     arthur.keyboard.press("?")
     expect(arthur.get_by_role("dialog")).to_be_visible()
-    arthur.get_by_label("Keys without Ctrl").uncheck()
+    arthur.get_by_label("Use keys without Ctrl").uncheck()
     arthur.keyboard.press("Escape")
     expect(arthur.get_by_role("dialog")).to_be_hidden()
     arthur.reload()

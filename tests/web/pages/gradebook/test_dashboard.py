@@ -180,7 +180,7 @@ def test_the_form_chooses_by_text_section_and_state(world: World) -> None:
     }.items():
         assert names_on(page_of(world, query)) == wanted, query
     empty = page_of(world, "?q=nobody")
-    assert "No student is like that." in empty
+    assert "No student matches." in empty
     assert '<option value="overridden" selected>' in page_of(world, "?state=overridden")
 
 
@@ -214,7 +214,7 @@ def test_the_spread_tells_median_middle_half_and_n(world: World) -> None:
     assert '<svg role="img"' in page
     chosen = page_of(world, "?q=s3")
     assert dict(re.findall(r"<dt>([^<]+)</dt><dd>([^<]+)", chosen))["Median"] == "4"
-    assert "the students chosen above" in chosen
+    assert "the students selected above" in chosen
     assert "<svg" not in page_of(world, "?state=nothing")
 
 

@@ -60,9 +60,9 @@ def test_the_overview_tells_what_waits_what_is_done_and_who_is_at_work(world: Wo
     assert "<b>1</b> answer to review" in page
     assert "<b>1</b> of 2 done" in page
     assert f"done by {world.people['arthur'].name} (1)" in page
-    assert f"At work now: {world.people['irene'].name}" in page
+    assert f"Reviewing now: {world.people['irene'].name}" in page
     assert f'href="{QUEUE}">Go on' in page
-    assert "Nobody has sent anything yet that a person decides." in page
+    assert "No answer needs a review yet." in page
 
 
 def test_the_queue_leads_through_all_that_waits_and_then_says_so(world: World) -> None:
@@ -255,10 +255,10 @@ def test_what_others_hold_is_told_and_comes_back(world: World) -> None:
 
     end = arthur.call("GET", QUEUE)
     assert end.status_code == 200
-    assert "Nothing is free just now" in end.text
+    assert "All answers are being reviewed" in end.text
     assert world.people["irene"].name in end.text
     direct = arthur.call("GET", f"{QUEUE}/{attempt_id}").text
-    assert "is reviewing this answer, too" in direct
+    assert "is also reviewing this answer" in direct
 
     irene.call("POST", f"{QUEUE}/{attempt_id}/claim", {"action": "leave"})
     assert arthur.call("GET", QUEUE).status_code == 303

@@ -118,7 +118,7 @@ def test_the_difference_of_two_versions_has_signs_and_words(world: World) -> Non
     assert "<b>2</b> lines added (+), <b>1</b> removed" in whole
     assert "− removed" in whole
     assert "within: 0.20, credit: 0.5" in whole
-    assert "the same, line by line" in none
+    assert "The two versions are identical" in none
     assert "one version so far" in other
 
 
