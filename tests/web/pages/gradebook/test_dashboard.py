@@ -210,7 +210,7 @@ def test_the_spread_tells_median_middle_half_and_n(world: World) -> None:
     assert facts["Median"] == "2.5"
     assert facts["Middle half"] == "1.75 to 3.25"
     assert facts["Students"].strip() == "4"
-    assert "of 6; the others have sent nothing yet" in page
+    assert "of 6; the others have submitted nothing yet" in page
     assert '<svg role="img"' in page
     chosen = page_of(world, "?q=s3")
     assert dict(re.findall(r"<dt>([^<]+)</dt><dd>([^<]+)", chosen))["Median"] == "4"

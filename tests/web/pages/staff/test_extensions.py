@@ -38,7 +38,7 @@ def test_an_extension_is_given_and_its_effect_told(world: World) -> None:
     assert (given["due_at"], given["extra_attempts"]) == ("2026-11-30T23:59:59Z", 2)
     page = irene.call("GET", done.headers["Location"]).text
     assert "Mon 30 Nov 2026, 23:59 (UTC+00:00)" in page
-    assert "12 attempts in all" in page
+    assert "12 attempts in total" in page
     assert "Irene Surname-Of-Irene" in page
 
 

@@ -213,6 +213,6 @@ def test_chances_are_never_said_to_be_smaller_than_they_are() -> None:
     assert format_chance(1 / 90) in ("about 1 in 90", "about 1 in 89")
     assert format_chance(1 / 51_999, is_bound=True) == "less than 1 in 51,000"
     assert format_chance(0.7) == "more likely than not"
-    assert format_chance(0.7, is_bound=True) == "not known"
+    assert format_chance(0.7, is_bound=True) == "unknown"
     assert format_time_difference(NOW, NOW - timedelta(hours=3)) == "3 h 0 min earlier"
     assert format_time_difference(NOW, NOW + timedelta(minutes=3)) == "3 min later"

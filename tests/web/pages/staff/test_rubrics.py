@@ -90,7 +90,7 @@ def test_a_rubric_is_told_in_words_beside_its_file(world: World) -> None:
     assert "6 points where it is at most 0.02" in page
     assert "3 points (50 % of them) where it is at most 0.1" in page
     assert "2 points for the two scores are equal" in page
-    assert "would earn everything for a t of 1.2" in page
+    assert "would earn full credit for a t of 1.2" in page
     assert f'href="/courses/one/assignments/{EXPLORATION}/questions/3b"' in page
     assert '<span class="row" id="L2"><b>id</b>: 3b' in page
     rows = page.count('class="row"')

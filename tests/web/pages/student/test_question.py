@@ -186,7 +186,7 @@ def test_a_part_that_is_graded_elsewhere_has_no_form(world: World) -> None:
 
     page = Browser(world, "ada").call("GET", f"/courses/one/assignments/{SINGLE_HEAD}/questions/2a")
 
-    assert "This part is graded elsewhere" in page.text
+    assert "This question is graded in another system" in page.text
     assert 'id="answer"' not in page.text
 
 
@@ -217,7 +217,7 @@ def test_an_override_leads_from_the_grades_to_the_students_notice(world: World) 
     assert done.status_code == 303
     assert again.status_code == 412
     notice = Browser(world, "ada").call("GET", AVERAGE).text
-    assert "changed from 0 to <b>7.5</b> points" in notice
+    assert "changed your score from 0 to <b>7.5</b> points" in notice
     assert "The idea holds." in notice
 
 
