@@ -18,7 +18,7 @@ def test_from_the_grades_to_an_attempt_to_an_override_to_the_students_notice(sit
         row = page.get_by_role("row", name="Bob")
         row.get_by_role("link", name="0", exact=True).click()
         page.get_by_role("link", name="1", exact=True).click()
-        expect(page.get_by_role("heading", name="What was sent")).to_be_visible()
+        expect(page.get_by_role("heading", name="Submitted answer")).to_be_visible()
         expect(page.locator("#result-title")).to_have_text("Attempt 1: 0 of 8 points")
         page.go_back()
 
@@ -26,7 +26,7 @@ def test_from_the_grades_to_an_attempt_to_an_override_to_the_students_notice(sit
         page.get_by_label("Reason").fill("The idea is right, only too short.")
         page.get_by_role("button", name="Override").click()
 
-        expect(page.get_by_text("decided by staff")).to_be_visible()
+        expect(page.get_by_text("set by staff")).to_be_visible()
         expect(page.get_by_role("main").get_by_role("listitem").first).to_contain_text(
             "only too short"
         )

@@ -118,10 +118,10 @@ def test_when_saving_fails_the_page_stays_with_all_that_was_typed(site: Site) ->
         page.keyboard.press("1")
         page.keyboard.press("c")
         page.keyboard.type("A long thought.")
-        comment, told = page.get_by_label("Comment"), page.locator("#told")
+        comment, status = page.get_by_label("Comment"), page.locator("#status")
 
         def stays(words: str) -> None:
-            expect(told).to_contain_text(words)
+            expect(status).to_contain_text(words)
             assert page.url == address
             expect(comment).to_have_value("A long thought.")
             expect(page.locator('[data-key="1"]')).to_be_checked()
@@ -160,7 +160,7 @@ def test_whoever_was_signed_out_keeps_the_input_and_saves_after_signing_in(site:
         page.keyboard.press("1")
         page.context.clear_cookies()
         page.keyboard.press("Control+Enter")
-        expect(page.locator("#told")).to_contain_text("you are signed out")
+        expect(page.locator("#status")).to_contain_text("you are signed out")
         expect(page.locator('[data-key="1"]')).to_be_checked()
 
         other = page.context.new_page()
@@ -182,7 +182,7 @@ def test_unsaved_work_is_not_left_by_a_single_key(site: Site, arthur: Page) -> N
     address = arthur.url
     arthur.keyboard.press("1")
     arthur.keyboard.press("n")
-    expect(arthur.locator("#told")).to_contain_text("not saved yet")
+    expect(arthur.locator("#status")).to_contain_text("not saved yet")
     assert arthur.url == address
 
     go_by_key(arthur, "n")
@@ -195,7 +195,7 @@ def test_keys_can_be_looked_up_and_switched_off(site: Site, arthur: Page) -> Non
     arthur.goto(f"{REVIEW}/3a/{attempt_id}")
     arthur.keyboard.press("?")
     expect(arthur.get_by_role("dialog")).to_be_visible()
-    arthur.get_by_label("Keys without Ctrl").uncheck()
+    arthur.get_by_label("Use keys without Ctrl").uncheck()
     arthur.keyboard.press("Escape")
     expect(arthur.get_by_role("dialog")).to_be_hidden()
     arthur.reload()
@@ -223,7 +223,7 @@ def test_leaving_lets_go_of_the_answer(site: Site) -> None:
         assert holder(site, attempt_id) is None
     with site.visit("arthur") as page:
         page.goto(f"{REVIEW}/3c-i/{attempt_id}")
-        expect(page.locator("#claim")).to_contain_text("Kept for you")
+        expect(page.locator("#claim")).to_contain_text("Reserved for you")
 
 
 def test_it_works_without_scripts(site: Site) -> None:

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import TypeVar, assert_never
 from zoneinfo import ZoneInfo
 
-from grader.domain.grades import ZERO, compute_total
+from grader.domain.grades import ZERO
 from grader.domain.roles import Role
 from grader.feedback.examples import list_symbols, make_example
 from grader.feedback.given import build_given_values
@@ -33,6 +33,7 @@ from grader.store.queries.decisions import ExternalScoreLine, OverrideLine
 from grader.store.queries.gradebook import CellLine
 from grader.store.queries.grades import GradeLine
 from grader.web.api import models as m
+from grader.web.totals import compute_assignment_total, get_pending_points
 
 _NO_GRADE = m.GradeCell(
     points=None,
@@ -59,10 +60,7 @@ def to_assignment_read(state: AssignmentState, *, at: datetime) -> m.AssignmentR
     """An assignment with its questions."""
     form, window = state.published.form, state.policy.window
     questions = [_to_question_summary(each) for each in state.questions.values()]
-    # While all points are withheld, the total is unknown rather than zero.
-    has_points = any(each.points is not None for each in questions)
-    shows_all = all(each.shows_points for each in state.questions.values())
-    points = compute_total(each.points for each in questions)
+    total = compute_assignment_total(state)
     due_local = None
     if window.due_at is not None:
         due_local = window.due_at.astimezone(ZoneInfo(state.time_zone)).isoformat()
@@ -74,24 +72,23 @@ def to_assignment_read(state: AssignmentState, *, at: datetime) -> m.AssignmentR
         due_local=due_local,
         time_zone=state.time_zone,
         phase=window.phase(at),
-        points=points if has_points else None,
-        max_points=sum((each.max_points for each in questions), ZERO),
-        pending=compute_total(each.pending for each in questions),
-        grade=form.grade_for(points) or None if has_points and shows_all else None,
+        points=total.points,
+        max_points=total.possible,
+        pending=total.pending,
+        grade=total.grade,
         questions=questions,
     )
 
 
 def _to_question_summary(state: QuestionState) -> m.QuestionSummary:
     form = state.rubric.form
-    # Even the pending points would reveal which attempt counts.
     visible = state.grade if state.shows_result else None
     return m.QuestionSummary.of(
         state,
         id=form.id,
         title=form.title,
         max_points=form.points,
-        pending=visible.pending if visible else ZERO,
+        pending=get_pending_points(state),
         most_attempts=state.policy.most_attempts,
         counted_attempt=visible.counted_attempt_id if visible else None,
         days_late=visible.late_days if visible else 0,

@@ -6,18 +6,9 @@ from datetime import datetime
 
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
-from starlette.concurrency import run_in_threadpool
 
 from grader.accounts.callers import check_session
-from grader.accounts.sign_in import (
-    MAX_PASSWORD_LENGTH,
-    NewSession,
-    check_password,
-    make_csrf_token,
-    open_session,
-    sign_in_by_link,
-    sign_out,
-)
+from grader.accounts.sign_in import MAX_PASSWORD_LENGTH, make_csrf_token, sign_out
 from grader.errors import NotSignedIn, TooManyRequests
 from grader.grading.signing import SigningKey
 from grader.store.queries.audit import list_signing_keys
@@ -26,12 +17,17 @@ from grader.web.auth import (
     describe_access,
     find_session_secret,
     get_cookie_name,
-    refuse_foreign_origin,
     refuse_forged,
 )
 from grader.web.errors.openapi import build_error_responses
 from grader.web.http.body import RequestBody, StrictRoute
-from grader.web.service import ReceivedAt, Service, ServiceDep
+from grader.web.service import ReceivedAt, ServiceDep
+from grader.web.sign_in import (
+    check_sign_in_request,
+    open_session_by_code,
+    open_session_by_password,
+    set_session_cookie,
+)
 
 router = APIRouter(route_class=StrictRoute, tags=["Signing in"])
 
@@ -64,58 +60,18 @@ async def create_session(
     request: Request, response: Response, body: SessionCreate, service: ServiceDep, at: ReceivedAt
 ) -> SessionRead:
     """Sign in with a one-time code or a password, and set the session cookie."""
-    refuse_foreign_origin(request)
-    check_sign_in_rate(request, service)
+    check_sign_in_request(request, service)
     if body.code is not None:
-        signed_in = await sign_in_with_code(service, body.code, at=at)
+        signed_in = await open_session_by_code(service, body.code, at=at)
     else:
-        signed_in = await sign_in_with_password(
+        signed_in = await open_session_by_password(
             service, body.login or "", body.password or "", at=at
         )
-    set_cookie(response, service, signed_in)
+    set_session_cookie(response, service, signed_in)
     return SessionRead.of(
         signed_in.person,
         csrf_token=make_csrf_token(signed_in.secret),
         expires_at=signed_in.expires_at,
-    )
-
-
-def check_sign_in_rate(request: Request, service: Service) -> None:
-    """Limit the sign-in attempts of an address, against password guessing."""
-    address = request.client.host if request.client else "unknown"
-    service.budgets.spend("sign_in", address)
-
-
-async def sign_in_with_code(service: Service, code: str, *, at: datetime) -> NewSession:
-    """Sign in with a one-time code."""
-    return await service.writer.run(lambda session: sign_in_by_link(session, code, at=at))
-
-
-async def sign_in_with_password(
-    service: Service, login: str, password: str, *, at: datetime
-) -> NewSession:
-    """Sign in with a password; hashing it is slow and runs in a thread."""
-
-    def check() -> str:
-        with service.database.read() as session:
-            return check_password(session, login=login, password=password)
-
-    person_id = await run_in_threadpool(check)
-    return await service.writer.run(
-        lambda session: open_session(session, person_id=person_id, at=at)
-    )
-
-
-def set_cookie(response: Response, service: Service, signed_in: NewSession) -> None:
-    """Set the session cookie, which scripts cannot read and other sites cannot use."""
-    response.set_cookie(
-        get_cookie_name(service),
-        signed_in.secret,
-        expires=signed_in.expires_at,
-        path="/",
-        httponly=True,
-        samesite="lax",
-        secure=service.is_https,
     )
 
 

@@ -11,19 +11,19 @@ from grader.accounts.callers import Caller
 from grader.domain.roles import Scope
 from grader.errors import RequestRefused
 from grader.feedback.base import ReportModel
-from grader.grading.submissions.uploads import MAX_BYTES, UploadedFile, get_upload, upload
+from grader.grading.submissions.uploads import MAX_BYTES, get_upload, upload
 from grader.store.database import Session
 from grader.store.queries.submissions import UploadLine
 from grader.web.api.idempotency import COURSE_ERRORS
 from grader.web.auth import Submitter, describe_access, make_caller_dependency
 from grader.web.errors.openapi import build_error_responses
+from grader.web.files import PDF, download_pdf
 from grader.web.http.body import StrictRoute, read_body
 from grader.web.params import UploadId
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Answers"])
 
-PDF = "application/pdf"
 _BINARY = {PDF: {"schema": {"type": "string", "format": "binary"}}}
 
 
@@ -77,16 +77,4 @@ def get_uploaded(
 ) -> Response:
     """A PDF as it was uploaded."""
     with service.database.read() as session:
-        return download(get_upload(session, caller, upload_id=upload_id))
-
-
-def download(found: UploadedFile) -> Response:
-    """A PDF, to be kept and not shown: nothing in it runs as a page of ours."""
-    return Response(
-        found.content,
-        media_type=PDF,
-        headers={
-            "Content-Disposition": f'attachment; filename="{found.line.name}"',
-            "Content-Security-Policy": "default-src 'none'; sandbox",
-        },
-    )
+        return download_pdf(get_upload(session, caller, upload_id=upload_id))

@@ -190,9 +190,8 @@ def _to_item(detail: ErrorDetail) -> ProblemItem:
 def _to_detail(error: RubricError) -> ErrorDetail:
     # Rubrics arrive by HTTP as members of `rubrics`, and the assignment's own file as `form`.
     name = error.place.file.rpartition("/")[2].removesuffix(".yaml")
-    escaped = name.replace("~", "~0").replace("/", "~1")
-    pointer = "#/form" if name == "assignment" else f"#/rubrics/{escaped}"
-    return ErrorDetail(pointer, error.code, str(error), column=error.place.column)
+    field = ("form",) if name == "assignment" else ("rubrics", name)
+    return ErrorDetail(field, error.code, str(error), column=error.place.column)
 
 
 def build_problem_response(

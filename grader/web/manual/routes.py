@@ -61,7 +61,7 @@ def install_manual(app: FastAPI) -> None:
         spec = app.openapi()
         chapters = list_chapters(spec, base)
         problem = Problem.model_json_schema()
-        return pages.get_template("manual.html").render(
+        return pages.get_template("manual/manual.html").render(
             info=spec["info"],
             chapters=chapters,
             calls=sum(len(chapter.calls) for chapter in chapters),
@@ -74,7 +74,7 @@ def install_manual(app: FastAPI) -> None:
         return HTMLResponse(render_manual(str(request.base_url).rstrip("/")), headers=_CACHED)
 
     def show_errors(request: Request) -> HTMLResponse:
-        page = pages.get_template("errors.html")
+        page = pages.get_template("manual/errors.html")
         text = page.render(info=app.openapi()["info"], groups=GROUPS, status_of=find_status)
         return HTMLResponse(text, headers=_CACHED)
 

@@ -1,4 +1,4 @@
-"""What somebody typed into a form, with what is wrong beside the field it is about."""
+"""The state of a form: the submitted fields, and the errors of each field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.web.errors.problems import to_problem
 
 @dataclass(frozen=True, slots=True)
 class FormState:
-    """A form as it was typed; one that nobody has sent yet is empty and has no problem."""
+    """A form; before it is submitted it has no fields and no problem."""
 
     fields: Mapping[str, str] = field(default_factory=dict)
     problem: Problem | None = None
@@ -20,29 +20,29 @@ class FormState:
 
     @classmethod
     def refused(cls, fields: Mapping[str, str], error: KeysetError) -> FormState:
-        """A form that could not be used."""
+        """A form that was refused."""
         details = error.faults if isinstance(error, MalformedRequest) else ()
         return cls(fields, to_problem(error), details)
 
     @property
     def status(self) -> int:
-        """The status of the page that shows it."""
+        """The HTTP status of the page that shows the form."""
         return self.problem.status if self.problem else 200
 
     def get(self, name: str, usual: str = "") -> str:
-        """What stands in a field; the usual where nothing was sent."""
+        """The value of a field; `usual` where it was not submitted."""
         return self.fields.get(name, usual)
 
     def has(self, name: str) -> bool:
         """Whether a box is ticked."""
         return name in self.fields
 
-    def faults(self, name: str) -> list[str]:
-        """What is wrong with a field, as sentences."""
+    def errors_of(self, name: str) -> list[str]:
+        """The error messages of a field."""
         return [each.detail for each in self.details if _is_about(each, name)]
 
-    def other_faults(self, *names: str) -> list[str]:
-        """What is wrong and belongs to none of the fields of these names."""
+    def other_errors(self, *names: str) -> list[str]:
+        """The error messages that belong to none of these fields."""
         if self.problem is None:
             return []
         if not self.details:

@@ -1,4 +1,4 @@
-"""Points, times and states as people read them."""
+"""Points, times and states as text."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from grader.grading.attempts.open_questions import QuestionStatus
 
 _STATES = {
     QuestionStatus.NOT_OPEN: "not open yet",
-    QuestionStatus.NOT_STARTED: "not yet submitted",
+    QuestionStatus.NOT_STARTED: "not submitted yet",
     QuestionStatus.STARTED: "tried",
     QuestionStatus.SOLVED: "solved",
-    QuestionStatus.AWAITS_REVIEW: "waits for a person",
+    QuestionStatus.AWAITS_REVIEW: "to be graded by a person",
     QuestionStatus.SUBMITTED: "submitted",
 }
 _PHASES = {
     Phase.NOT_OPEN: "not open yet",
     Phase.OPEN: "open",
-    Phase.LATE: "late answers are taken",
+    Phase.LATE: "late answers are accepted",
     Phase.CLOSED: "closed",
 }
 _OUTCOMES = {
@@ -31,34 +31,34 @@ _OUTCOMES = {
     "partly_met": "partly met",
     "not_met": "not met",
     "ungradable": "could not be judged",
-    "pending": "waits for a person",
+    "pending": "to be graded by a person",
 }
 
 
 def format_points(points: Decimal | float | None) -> str:
-    """Points without needless zeros; a dash where there are none yet."""
+    """Points without trailing zeros; a dash for None."""
     return "–" if points is None else f"{Decimal(str(points)).normalize():f}"
 
 
 def format_state(state: QuestionStatus) -> str:
-    """Where a student stands, in words that accuse nobody."""
+    """A student's progress with a question, in neutral words."""
     return _STATES[state]
 
 
 def format_phase(phase: Phase) -> str:
-    """Where an assignment stands in its time."""
+    """The phase of an assignment."""
     return _PHASES[phase]
 
 
 def format_outcome(outcome: str, reason: str | None = None) -> str:
-    """How a criterion came out; what was not sent waits for nobody."""
+    """The outcome of a criterion; a part that was not submitted is not pending."""
     if reason == Reason.NOT_SENT:
-        return "not sent yet"
+        return "not submitted yet"
     return _OUTCOMES.get(outcome, outcome)
 
 
 def format_time(moment: datetime, time_zone: str) -> Markup:
-    """A moment in the course's time zone with its offset, for programs in UTC."""
+    """A time in the course's time zone with its offset; the machine-readable form is UTC."""
     local = moment.astimezone(ZoneInfo(time_zone))
     offset = f"{local:%z}"
     return Markup('<time datetime="{}">{} (UTC{}:{})</time>').format(
@@ -70,7 +70,7 @@ def format_time(moment: datetime, time_zone: str) -> Markup:
 
 
 def format_relative_time(moment: datetime, now: datetime) -> str:
-    """How long until a moment, or since: in 3 h 12 min, 2 days ago."""
+    """The time until or since a moment: in 3 h 12 min, 2 days ago."""
     is_past = moment < now
     span = _format_duration(abs(moment - now))
     return f"{span} ago" if is_past else f"in {span}"

@@ -1,59 +1,56 @@
-"""Text that people wrote, as HTML: Markdown without any HTML of its own, and TeX left for KaTeX."""
+"""User text as HTML: Markdown without raw HTML, and TeX marked up for KaTeX."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
+from typing import Any
 
 from markdown_it import MarkdownIt
-from markupsafe import Markup, escape
+from markupsafe import Markup
+from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from grader.reading.answer import DIGEST
 
-# Mathematics is taken out before Markdown sees it, because both use _ and * for themselves.
-# It may go over the end of a line, but not over that of a paragraph.
-_MATH = re.compile(r"\$\$(?P<display>[^$]+)\$\$|\$(?P<inline>(?:[^$\n]|\n(?!\s*\n))+)\$")
 # An uploaded file is named by its digest, and has its own link beside the text.
 _ATTACHED = re.compile(rf"\[([^\]\n]*)\]\({DIGEST.pattern}\)")
-_PLACEHOLDER = re.compile(r"\ue000(\d+)\ue001")
 
 
 @cache
-def _make_parser() -> MarkdownIt:
-    # A picture would tell its server who reads the text, and when; it becomes a link instead.
-    plain = MarkdownIt("commonmark", {"html": False, "linkify": False})
-    return plain.enable("table").disable("image")
+def _make_parser(preset: str) -> MarkdownIt:
+    """A parser with TeX between dollar signs; `zero` knows nothing else."""
+    parser = MarkdownIt(preset, {"html": False, "linkify": False})
+    parser.use(dollarmath_plugin, allow_labels=False, allow_blank_lines=False, double_inline=True)
+    parser.add_render_rule("math_inline", _render_inline_math)
+    parser.add_render_rule("math_inline_double", _render_inline_math)
+    if preset == "commonmark":
+        parser.add_render_rule("math_inline_double", _render_display_math)
+        parser.add_render_rule("math_block", _render_math_block)
+        # An image would tell its server who reads the text, and when; it becomes a link instead.
+        parser.enable("table").disable("image")
+    return parser
+
+
+def _render_inline_math(self: Any, tokens: Any, index: int, options: Any, env: Any) -> str:
+    return Markup('<span class="math">{}</span>').format(tokens[index].content)
+
+
+def _render_display_math(self: Any, tokens: Any, index: int, options: Any, env: Any) -> str:
+    return Markup('<span class="math display">{}</span>').format(tokens[index].content)
+
+
+def _render_math_block(self: Any, tokens: Any, index: int, options: Any, env: Any) -> str:
+    return f"<p>{_render_display_math(self, tokens, index, options, env)}</p>\n"
 
 
 def to_html(text: str) -> Markup:
     """Markdown with TeX between dollar signs, as HTML.
 
-    Nothing in the text becomes an element of its own making; without scripts the TeX is shown as
-    it was written.
+    The text cannot add elements of its own. Without scripts the TeX is shown as it was written.
     """
-    # Nobody writes these characters, and a text that has them shall not take another's place.
-    text = text.replace("\ue000", "").replace("\ue001", "")
-    text = _ATTACHED.sub(r"\1 (attached)", text)
-    found: list[Markup] = []
-
-    def take(match: re.Match[str]) -> str:
-        tex = match["display"] or match["inline"]
-        kind = "math display" if match["display"] else "math"
-        found.append(Markup('<span class="{}">{}</span>').format(kind, tex))
-        return f"\ue000{len(found) - 1}\ue001"
-
-    rendered = _make_parser().render(_MATH.sub(take, text))
-    return Markup(_PLACEHOLDER.sub(lambda match: found[int(match[1])], rendered))
+    return Markup(_make_parser("commonmark").render(_ATTACHED.sub(r"\1 (attached)", text)))
 
 
 def to_inline_html(text: str) -> Markup:
-    """A line of text with TeX between dollar signs, and nothing else."""
-    parts = []
-    end = 0
-    for match in _MATH.finditer(text):
-        parts.append(escape(text[end : match.start()]))
-        tex = match["display"] or match["inline"]
-        parts.append(Markup('<span class="math">{}</span>').format(tex))
-        end = match.end()
-    parts.append(escape(text[end:]))
-    return Markup("").join(parts)
+    """A line of text in which only TeX between dollar signs is marked up."""
+    return Markup(_make_parser("zero").renderInline(text))

@@ -1,4 +1,4 @@
-"""Pictures of attempts on pages."""
+"""Plots of attempts on pages."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from grader.drawing.svg import draw_inline
 from grader.grading.attempts.find import VisibleAttempt
 from grader.grading.attempts.plots import draw_attempt_plots
 from grader.grading.attempts.report import AttemptReport
+from grader.grading.context import GradingContext
 from grader.store.database import Session
-from grader.web.service import Service
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnPlot:
-    """A picture with its words and its numbers."""
+    """A plot with its summary and its numbers as tables."""
 
     title: str
     summary: str
@@ -26,21 +26,19 @@ class DrawnPlot:
 
 
 def draw_plots(
-    session: Session, service: Service, found: VisibleAttempt, report: AttemptReport
+    session: Session, context: GradingContext, found: VisibleAttempt, report: AttemptReport
 ) -> list[DrawnPlot]:
-    """The pictures of an attempt, where the result may be seen."""
+    """The plots of an attempt; none while its result is withheld."""
     if report.score is None or not report.feedback:
         return []
-    pictures = draw_attempt_plots(
-        session, service.context, found.published, found.attempt, found.judgement
-    )
+    plots = draw_attempt_plots(session, context, found.published, found.attempt, found.judgement)
     return [
-        # What is drawn is made of numbers and of escaped text.
+        # The drawing consists of numbers and escaped text.
         DrawnPlot(
             each.title,
             describe_picture(each),
-            Markup(draw_inline(each, name=f"picture-{place}")),
+            Markup(draw_inline(each, name=f"picture-{number}")),
             build_tables(each),
         )
-        for place, each in enumerate(pictures)
+        for number, each in enumerate(plots)
     ]

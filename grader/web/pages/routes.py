@@ -1,4 +1,4 @@
-"""Every page, by the module that has it."""
+"""The routers of all pages."""
 
 from __future__ import annotations
 
@@ -18,18 +18,15 @@ from grader.web.pages.staff import (
     roster_import,
     rubrics,
 )
-from grader.web.pages.student import compare, downloads, drafts, question, work
+from grader.web.pages.student import downloads, drafts, question, work
 
-_SIGN_IN_ROUTERS = (sign_in.router,)
-_STUDENT_ROUTERS = (
+_ROUTERS = (
+    sign_in.router,
     work.router,
     question.router,
     drafts.router,
     downloads.router,
-    compare.router,
     tokens.router,
-)
-_STAFF_ROUTERS = (
     home.router,
     dashboard.router,
     student_question.router,
@@ -46,6 +43,6 @@ _STAFF_ROUTERS = (
 
 
 def install_pages(app: FastAPI) -> None:
-    """Let the app answer with pages."""
-    for router in (*_SIGN_IN_ROUTERS, *_STUDENT_ROUTERS, *_STAFF_ROUTERS):
+    """Add all pages to the app."""
+    for router in _ROUTERS:
         app.include_router(router)

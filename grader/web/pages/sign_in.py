@@ -1,7 +1,6 @@
 """Signing in by a link or a password, and signing out.
 
-Opening a link signs nobody in, because programs that look at mail open links as well; the button
-does.
+Opening a link does not sign in, because mail scanners open links as well; pressing the button does.
 """
 
 from __future__ import annotations
@@ -13,16 +12,17 @@ from fastapi.responses import RedirectResponse
 
 from grader.accounts.sign_in import NewSession, sign_out
 from grader.errors import NotSignedIn
-from grader.web.api.session import (
-    check_sign_in_rate,
-    set_cookie,
-    sign_in_with_code,
-    sign_in_with_password,
-)
-from grader.web.auth import get_cookie_name, refuse_foreign_origin
+from grader.web.auth import get_cookie_name
 from grader.web.http.body import read_form
-from grader.web.pages.rendering import FormDep, PageRoute, VisitorDep, render
+from grader.web.pages.context import FormDep, Page
+from grader.web.pages.rendering import PageRoute, render
 from grader.web.service import ReceivedAt, Service, ServiceDep
+from grader.web.sign_in import (
+    check_sign_in_request,
+    open_session_by_code,
+    open_session_by_password,
+    set_session_cookie,
+)
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -37,18 +37,17 @@ def show_sign_in(request: Request, next: Annotated[str, Query(max_length=500)] =
 
 @router.post("/sign-in")
 async def sign_in(request: Request, service: ServiceDep, at: ReceivedAt) -> Response:
-    """Sign in by a password and go on."""
-    refuse_foreign_origin(request)
-    check_sign_in_rate(request, service)
+    """Sign in by a password, and go on to `next`."""
+    check_sign_in_request(request, service)
     form = await read_form(request)
-    goal = form.get("next", "/")
+    target = form.get("next", "/")
     try:
-        signed_in = await sign_in_with_password(
+        signed_in = await open_session_by_password(
             service, form.get("login", ""), form.get("password", ""), at=at
         )
     except NotSignedIn as error:
-        return _render_page(request, problem=str(error), next=goal, status=401)
-    return _redirect_signed_in(service, signed_in, goal)
+        return _render_page(request, problem=str(error), next=target, status=401)
+    return _redirect_signed_in(service, signed_in, target)
 
 
 @router.get("/sign-in/{code}")
@@ -61,32 +60,29 @@ def show_sign_in_link(code: LinkCode, request: Request) -> Response:
 async def sign_in_once(
     code: LinkCode, request: Request, service: ServiceDep, at: ReceivedAt
 ) -> Response:
-    """Sign in by a link and go on."""
-    refuse_foreign_origin(request)
-    check_sign_in_rate(request, service)
+    """Sign in by a link."""
+    check_sign_in_request(request, service)
     try:
-        signed_in = await sign_in_with_code(service, code, at=at)
+        signed_in = await open_session_by_code(service, code, at=at)
     except NotSignedIn as error:
         return _render_page(request, problem=str(error), is_link=True, status=401)
     return _redirect_signed_in(service, signed_in, "/")
 
 
 @router.post("/sign-out")
-async def sign_out_browser(
-    visitor: VisitorDep, form: FormDep, service: ServiceDep, at: ReceivedAt
-) -> Response:
+async def sign_out_browser(page: Page, form: FormDep) -> Response:
     """Sign this browser out."""
-    await service.writer.run(lambda session: sign_out(session, visitor.secret, at=at))
-    response = RedirectResponse("/sign-in", status_code=303)
-    response.delete_cookie(get_cookie_name(service), path="/")
+    await page.write(lambda session: sign_out(session, page.visitor.secret, at=page.at))
+    response = page.redirect("/sign-in")
+    response.delete_cookie(get_cookie_name(page.service), path="/")
     return response
 
 
-def _redirect_signed_in(service: Service, signed_in: NewSession, goal: str) -> Response:
-    # Only within this service: a link must not lead through it to another site.
-    is_ours = goal.startswith("/") and not goal.startswith(("//", "/\\"))
-    response = RedirectResponse(goal if is_ours else "/", status_code=303)
-    set_cookie(response, service, signed_in)
+def _redirect_signed_in(service: Service, signed_in: NewSession, target: str) -> Response:
+    # An open redirect would let a link lead through this service to another site.
+    is_ours = target.startswith("/") and not target.startswith(("//", "/\\"))
+    response = RedirectResponse(target if is_ours else "/", status_code=303)
+    set_session_cookie(response, service, signed_in)
     return response
 
 

@@ -35,7 +35,7 @@ async function copy(element) {
   }
 }
 
-// One place that speaks for all buttons; it must be there before it says something.
+// One live region for all buttons; it must exist before its text changes.
 function speaker() {
   let found = document.getElementById("copied");
   if (!found) {

@@ -1,5 +1,5 @@
-// Drafts: what stands in the form of an answer is kept by the service, and by the browser for as
-// long as the service has not said so. It survives a closed window, a lost session, a power cut.
+// Drafts: the service stores the answer form, and the browser keeps a copy until the service has
+// confirmed. A draft survives a closed window, an expired session and a power cut.
 
 "use strict";
 
@@ -22,7 +22,7 @@ function keepLocally(form) {
   try {
     localStorage.setItem(draftName(form), JSON.stringify(written(form)));
   } catch {
-    // A browser that keeps nothing is no reason to disturb.
+    // Without storage there is only the copy of the service.
   }
 }
 
@@ -38,7 +38,7 @@ function forgetLocal(form) {
   try {
     localStorage.removeItem(draftName(form));
   } catch {
-    // There is nothing to forget, then.
+    // Without storage there is nothing to remove.
   }
 }
 
@@ -55,7 +55,7 @@ async function keep(form) {
     });
     if (!response.ok) throw new Error(response.status);
     said.textContent = (await response.text()).replace(/<[^>]*>/g, "").trim();
-    // What was written meanwhile is not kept yet.
+    // Text written in the meantime is not stored yet.
     if (JSON.stringify(written(form)) === JSON.stringify(sent)) forgetLocal(form);
   } catch {
     said.textContent = "draft kept in this browser; the service cannot be reached";
@@ -78,7 +78,7 @@ function watch(form) {
     clearTimeout(timer);
     timer = setTimeout(() => keep(form), KEEP_AFTER_MILLISECONDS);
   });
-  // What was sent is an attempt now; what is refused stays a draft.
+  // A submitted answer is an attempt now; a refused one stays a draft.
   form.addEventListener("htmx:beforeRequest", (event) => {
     if (event.target === form) clearTimeout(timer);
   });
@@ -102,7 +102,7 @@ document.addEventListener("DOMContentLoaded", () => {
     keep(form);
   }
   watch(form);
-  // What already stands in a box is read as if it had just been written.
+  // Preview the fields that are already filled in.
   for (const box of form.querySelectorAll("textarea")) {
     if (box.value.trim()) htmx.trigger(box, "read");
   }

@@ -1,4 +1,4 @@
-// A grid of cells for small arrays: the box of text stays what is sent, the grid writes into it.
+// A grid of cells for small arrays. It writes into the text box, which is what the form sends.
 
 "use strict";
 
@@ -24,7 +24,7 @@ function writeBack(grid, box) {
   box.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-// What the service understood stands in a table below the box.
+// The preview below the box shows how the service reads the text.
 function numbersRead(box) {
   const rows = document.querySelectorAll(`#read-${CSS.escape(box.id.replace("field-", ""))} table.read tr`);
   return [...rows].map((row) => [...row.querySelectorAll("td")].map((cell) => cell.textContent));
@@ -77,7 +77,7 @@ function move(event, grid) {
   }
 }
 
-// Several numbers that are pasted fill the cells from here on, row by row.
+// Pasted numbers fill the cells from this one on, row by row.
 function fill(event, grid, box) {
   const text = event.clipboardData.getData("text");
   const lines = text.trim().split(/[\n;]+/).map((line) => line.replace(/[[\]()]/g, " ").trim().split(/[\s,]+/).filter(Boolean));

@@ -1,4 +1,4 @@
-// What every page does beside being read: mathematics is set.
+// Typesets mathematics on every page.
 
 "use strict";
 
@@ -14,7 +14,7 @@ function setMath(root) {
         output: "htmlAndMathml",
       });
     } catch {
-      each.textContent = tex; // What cannot be set is shown as it was written.
+      each.textContent = tex; // TeX that KaTeX cannot read is shown as written.
     }
   }
 }

@@ -1,10 +1,10 @@
-// Reviewing by the keyboard. Nothing is left before the server has said that it is saved, and what
-// could not be saved stays where it was typed.
+// Reviewing with the keyboard. The page goes on only after the server has confirmed the save; a review
+// that could not be saved stays in the form.
 
 "use strict";
 
 const review = document.getElementById("review");
-const told = document.getElementById("told");
+const saveStatus = document.getElementById("status");
 const keys = document.getElementById("keys");
 const useKeys = document.getElementById("use-keys");
 
@@ -12,12 +12,12 @@ let isUnsaved = false;
 let isWarned = false;
 let isSignedOut = false;
 
-function tell(text, isBad = false) {
-  told.textContent = text;
-  told.classList.toggle("bad", isBad);
+function showStatus(text, isBad = false) {
+  saveStatus.textContent = text;
+  saveStatus.classList.toggle("bad", isBad);
 }
 
-// What is chosen comes to so many points.
+// The points of the chosen items.
 
 function sumUp(part) {
   const other = part.querySelector("[data-points-field]").value.trim().replace(",", ".");
@@ -46,44 +46,44 @@ review.addEventListener("input", (event) => {
   sumUp(part);
 });
 
-// Saving: htmx sends the form; the page goes on by the address that comes back, or not at all.
+// Saving: htmx sends the form, and follows the redirect of a successful save.
 
 async function save() {
   if (isSignedOut) {
-    // Whoever has signed in again in another window has another token for forms.
+    // After signing in again in another window, forms need a new token.
     try {
       const response = await fetch("/api/v1/session");
       const token = (await response.json()).csrf_token;
       if (token) for (const each of document.querySelectorAll("[name=csrf]")) each.value = token;
     } catch {
-      // Then saving says what is wrong.
+      // Saving will report the problem.
     }
   }
   review.requestSubmit();
 }
 
 function isOfReview(event) {
-  // An event names the element that it happens to, which is not always the one that asked.
+  // The event's target is not always the element that sent the request.
   return event.detail.requestConfig?.elt === review;
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  // Between the old part and the new one htmx would set style attributes, which are forbidden here.
+  // While swapping, htmx would set style attributes, which the content security policy forbids.
   htmx.config.attributesToSettle = ["class"];
 });
 document.addEventListener("htmx:beforeRequest", (event) => {
-  if (isOfReview(event)) tell("Saving …");
+  if (isOfReview(event)) showStatus("Saving …");
 });
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { xhr, pathInfo } = event.detail;
   const cameFrom = new URL(xhr.responseURL || location.href, location.href).pathname;
   const isElsewhere = xhr.status < 400 && cameFrom !== pathInfo.requestPath;
   if (isElsewhere) {
-    // Another page came back, the one for signing in: it must not take the form's place.
+    // The response is the sign-in page, which must not replace the form.
     event.detail.shouldSwap = false;
     isSignedOut = true;
     if (isOfReview(event)) {
-      tell("Not saved: you are signed out. Sign in in another window, then save again.", true);
+      showStatus("Not saved: you are signed out. Sign in in another window, then save again.", true);
     }
     return;
   }
@@ -91,22 +91,22 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   if ([412, 422, 503].includes(xhr.status) && xhr.responseText.includes('class="unsaved"')) {
     event.detail.shouldSwap = true;
     event.detail.isError = false;
-    tell("");
+    showStatus("");
   } else if (xhr.status >= 400) {
     isSignedOut = xhr.status === 403;
-    tell(`Not saved: the service answered ${xhr.status}. All is still here; try again.`, true);
+    showStatus(`Not saved: the service answered ${xhr.status}. Your review is still in the form; try again.`, true);
   }
 });
 document.addEventListener("htmx:beforeOnLoad", (event) => {
   if (isOfReview(event) && event.detail.xhr.getResponseHeader("HX-Redirect")) {
     isUnsaved = false;
-    tell("Saved.");
+    showStatus("Saved.");
   }
 });
 for (const name of ["htmx:sendError", "htmx:timeout"]) {
   document.addEventListener(name, (event) => {
     if (isOfReview(event)) {
-      tell("Not saved: the service cannot be reached. All is still here; try again.", true);
+      showStatus("Not saved: the service cannot be reached. Your review is still in the form; try again.", true);
     }
   });
 }
@@ -114,7 +114,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
   if (event.detail.target.id === "grading") dress();
 });
 
-// Leaving: with a question where something is unsaved, and with a word to the others.
+// Leaving: ask before unsaved changes are lost, and release the claim.
 
 window.addEventListener("beforeunload", (event) => {
   if (isUnsaved) event.preventDefault();
@@ -127,17 +127,17 @@ window.addEventListener("pagehide", () => {
 function step(rel) {
   const link = document.querySelector(`.steps a[rel=${rel}]`);
   if (!link) {
-    tell(rel === "next" ? "This is the last answer." : "This is the first answer.");
+    showStatus(rel === "next" ? "This is the last answer." : "This is the first answer.");
   } else if (isUnsaved && !isWarned) {
     isWarned = true;
-    tell("This is not saved yet: Ctrl and Enter save it; the same key once more leaves it.", true);
+    showStatus("This is not saved yet. Press Ctrl and Enter to save, or the same key again to leave without saving.", true);
   } else {
     isUnsaved = false;
     link.click();
   }
 }
 
-// Comments that were written before.
+// Earlier comments.
 
 function insert(button) {
   const box = document.getElementById(button.dataset.into);
@@ -203,7 +203,7 @@ useKeys.addEventListener("change", () => {
   try {
     localStorage.setItem("review keys", useKeys.checked ? "on" : "off");
   } catch {
-    // Then they are on again on the next page.
+    // Without storage, keys are on again on the next page.
   }
 });
 document.getElementById("show-keys").addEventListener("click", () => keys.showModal());
@@ -216,5 +216,5 @@ dress();
 try {
   useKeys.checked = localStorage.getItem("review keys") !== "off";
 } catch {
-  // Then they are on.
+  // Without storage, keys are on.
 }

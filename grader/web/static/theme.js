@@ -1,5 +1,5 @@
-// Light or dark: as the system has it, until somebody chooses. This runs before the page is drawn,
-// so that it never flashes in the other one.
+// Light or dark: the system's setting until the visitor chooses. This runs before the page is drawn,
+// so that it does not flash in the other theme.
 
 "use strict";
 
@@ -30,7 +30,7 @@ document.addEventListener("DOMContentLoaded", () => {
     try {
       localStorage.setItem("theme", theme);
     } catch {
-      // It holds for this page, then.
+      // Without storage, the choice applies to this page only.
     }
     applyTheme(theme);
     name();

@@ -14,11 +14,11 @@ import pytest
 from grader.domain.roles import Role, Scope
 from grader.rubric.catalog import read_assignment
 from grader.store.database import open_database
+from tests.support.browsers import Browser
 from tests.support.databases import fresh_url
 from tests.support.page_matrix import FILES, PAGES
 from tests.support.rubrics import shipped
 from tests.support.world import EXPLORATION, World, make_service, question_path
-from tests.web.pages.student.test_question import Browser
 
 CORPUS = [
     "<script>alert(1)</script>",

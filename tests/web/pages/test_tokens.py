@@ -10,8 +10,8 @@ import pytest
 from markupsafe import escape
 
 from grader.store.database import Database
+from tests.support.browsers import HOSTILE, Browser
 from tests.support.world import World, make_service
-from tests.web.pages.student.test_question import HOSTILE, Browser
 
 FORM = {"label": "my-laptop", "scope.course:read": "on", "days": "30"}
 COURSE = "/courses/one/tokens"
@@ -88,9 +88,9 @@ def test_nobody_revokes_the_token_of_somebody_else(world: World) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        pytest.param({"label": " "}, "Say in one line", id="no label"),
-        pytest.param({"label": "x" * 201}, "Say in one line", id="a long label"),
-        pytest.param({"label": "a\nb"}, "Say in one line", id="two lines"),
+        pytest.param({"label": " "}, "Describe its use in one line", id="no label"),
+        pytest.param({"label": "x" * 201}, "Describe its use in one line", id="a long label"),
+        pytest.param({"label": "a\nb"}, "Describe its use in one line", id="two lines"),
         pytest.param({"days": "0"}, "from 1 to 400 days", id="no days"),
         pytest.param({"days": "401"}, "from 1 to 400 days", id="too many days"),
         pytest.param({"days": "9" * 4000}, "from 1 to 400 days", id="beyond numbers"),
@@ -119,7 +119,7 @@ def test_what_is_wrong_stands_beside_its_field_and_nothing_is_made(
 def test_all_that_is_wrong_is_told_at_once(world: World) -> None:
     page = Browser(world, "ada").call("POST", "/tokens", {"label": "", "days": "x"}).text
 
-    for words in ("Say in one line", "at least one scope", "from 1 to 400 days"):
+    for words in ("Describe its use in one line", "at least one scope", "from 1 to 400 days"):
         assert words in page
 
 

@@ -1,23 +1,19 @@
-"""The grade dashboard: everybody's grades as a table, how totals are spread, one student's all."""
+"""The grade dashboard: the gradebook, the distribution of totals, and one student's summary."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from urllib.parse import quote
 
-from fastapi import APIRouter, Request, Response
-from markupsafe import Markup, escape
+from fastapi import APIRouter, Response
+from markupsafe import Markup
 
-from grader.accounts.callers import get_membership_as
 from grader.domain.roles import Role
 from grader.drawing.charts import Bar, ReferenceLine, draw_bar_chart
 from grader.errors import ErrorDetail, MalformedRequest
 from grader.grading.grades.gradebook import (
     Gradebook,
-    GradebookRow,
     TotalsDistribution,
     load_distribution,
     load_gradebook,
@@ -28,7 +24,6 @@ from grader.grading.grades.gradebook import (
 from grader.store.queries.gradebook import (
     BY_LOGIN,
     EVERYBODY,
-    CellLine,
     PageCursor,
     Selection,
     SelectionState,
@@ -45,73 +40,70 @@ from grader.web.gradebook_query import (
     format_query,
     parse_cursor,
 )
+from grader.web.pages.context import ASSIGNMENT_PATH, AssignmentPage
 from grader.web.pages.format import format_points
-from grader.web.pages.rendering import PageRoute, VisitorDep, render
+from grader.web.pages.rendering import PageRoute
 from grader.web.pagination import Cursor
-from grader.web.params import AssignmentId, CourseId, StudentLogin
-from grader.web.service import ServiceDep
+from grader.web.params import StudentLogin
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
-_ASSIGNMENT = "/courses/{course}/assignments/{assignment}"
-#: So many students are on a page.
+#: Students per page.
 PAGE_SIZE = 50
 
 
-@router.get(_ASSIGNMENT + "/grades")
+@router.get(ASSIGNMENT_PATH + "/grades")
 def show_gradebook(
-    request: Request,
-    course: CourseId,
-    assignment: AssignmentId,
-    visitor: VisitorDep,
-    service: ServiceDep,
+    page: AssignmentPage,
     q: TextQuery = "",
     section: SectionQuery = "",
     state: str = "",
     sort: SortQuery = "login",
     cursor: Cursor = None,
 ) -> Response:
-    """Students × questions, a page at a time; every number leads to the attempts behind it."""
-    asked = _read_gradebook_query(q, section, state, sort, cursor)
-    with service.database.read() as session:
-        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+    """Students × questions, a page at a time; every number links to its attempts."""
+    query = _read_gradebook_query(q, section, state, sort, cursor)
+    with page.read() as session:
+        membership = page.membership(session, Role.ASSISTANT)
         book = load_gradebook(
-            session, service.context, run_id=course, assignment=assignment,
-            selection=asked.selection, order=asked.order, cursor=asked.spot, limit=PAGE_SIZE,
+            session, page.grading, run_id=page.course, assignment=page.assignment,
+            selection=query.selection, order=query.order, cursor=query.spot, limit=PAGE_SIZE,
         )  # fmt: skip
-        spread = load_distribution(session, book.published, asked.selection)
-        sections = list_named_sections(session, run_id=course)
-    ways = _make_page_links(book, asked)
-    return render(
-        request, "grades.html", visitor=visitor, membership=membership, assignment=assignment,
-        title=book.published.form.title,
-        heads=_make_column_heads(book, asked, ways, path=request.url.path),
-        possible=book.possible, lines=_make_lines(book), asked=asked, ways=ways,
-        sections=sections, states=_STATES, spread=spread, histogram=_draw_histogram(spread),
-    )  # fmt: skip
-
-
-@router.get(_ASSIGNMENT + "/students/{student}")
-def show_student_summary(
-    request: Request,
-    course: CourseId,
-    assignment: AssignmentId,
-    student: StudentLogin,
-    visitor: VisitorDep,
-    service: ServiceDep,
-) -> Response:
-    """All questions of one student, more time that was given, and what staff decided."""
-    with service.database.read() as session:
-        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
-        summary = load_student_summary(
-            session, service.context, run_id=course, assignment=assignment, student=student
-        )
-    return render(
-        request,
-        "student_summary.html",
-        visitor=visitor,
+        spread = load_distribution(session, book.published, query.selection)
+        sections = list_named_sections(session, run_id=page.course)
+    return page.render(
+        "gradebook/grades.html",
         membership=membership,
-        assignment=assignment,
+        assignment=page.assignment,
+        title=book.published.form.title,
+        book=book,
+        columns=[
+            (name, rubric.form.points) for name, rubric in book.published.assignment.rubrics.items()
+        ],
+        heat_level=compute_heat_level,
+        cell_text=_format_cell,
+        possible=book.possible,
+        query=query,
+        links=_make_page_links(book, query),
+        sections=sections,
+        states=_STATES,
+        spread=spread,
+        histogram=_draw_histogram(spread),
+    )
+
+
+@router.get(ASSIGNMENT_PATH + "/students/{student}")
+def show_student_summary(page: AssignmentPage, student: StudentLogin) -> Response:
+    """One student's grades, extension and overrides in an assignment."""
+    with page.read() as session:
+        membership = page.membership(session, Role.ASSISTANT)
+        summary = load_student_summary(
+            session, page.grading, run_id=page.course, assignment=page.assignment, student=student
+        )
+    return page.render(
+        "gradebook/student_summary.html",
+        membership=membership,
+        assignment=page.assignment,
         title=summary.book.published.form.title,
         summary=summary,
         row=summary.row,
@@ -123,7 +115,7 @@ def show_student_summary(
 
 @dataclass(frozen=True, slots=True)
 class _GradebookQuery:
-    """What the address of the page asks for."""
+    """The query of the page's URL."""
 
     selection: Selection
     order: SortOrder
@@ -131,11 +123,11 @@ class _GradebookQuery:
 
     @property
     def sort(self) -> str:
-        """The order as an address has it."""
+        """The order as in the URL."""
         return write_order(self.order)
 
     def sorted_by(self, column: str) -> str:
-        """The way a column is sorted, as aria-sort has it; empty where the order is another."""
+        """The direction of a column, as for aria-sort; empty where another column sorts."""
         if self.sort.removeprefix("-") != column:
             return ""
         return "descending" if self.order.is_descending else "ascending"
@@ -144,16 +136,16 @@ class _GradebookQuery:
 def _read_gradebook_query(
     text: str, section: str, state: str, sort: str, cursor: str | None
 ) -> _GradebookQuery:
-    """What an address asks for; a form without scripts also sends what was left empty.
+    """Read the query of a URL. Forms also send empty fields, which mean the default.
 
     Raises
     ------
     MalformedRequest
-        For an order, a state or a cursor that there is not.
+        For an unknown order, state or cursor.
     """
     if state and state not in set(SelectionState):
-        says = f"There is no state {state!r}."
-        raise MalformedRequest.of(ErrorDetail("state", "value.choice", says, source="query"))
+        fault = ErrorDetail("state", "value.choice", f"Unknown state {state!r}.", source="query")
+        raise MalformedRequest.of(fault)
     order = read_order(sort or BY_LOGIN.column)
     selection = Selection(text.strip(), section, SelectionState(state) if state else None)
     return _GradebookQuery(selection, order, parse_cursor(cursor, order))
@@ -161,9 +153,9 @@ def _read_gradebook_query(
 
 @dataclass(frozen=True, slots=True)
 class _PageLinks:
-    """What stands behind the addresses of links; empty where there is no such page."""
+    """The query strings of the page's links; empty where there is no such page."""
 
-    here: str
+    current: str
     everybody: str
     sorting: dict[str, str]
     first: str
@@ -171,162 +163,61 @@ class _PageLinks:
     after: str
 
 
-def _make_page_links(book: Gradebook, asked: _GradebookQuery) -> _PageLinks:
-    """The links of a page of the gradebook."""
-    selection, order = asked.selection, asked.order
+def _make_page_links(book: Gradebook, query: _GradebookQuery) -> _PageLinks:
+    selection, order = query.selection, query.order
 
     def go(spot: PageCursor | None) -> str:
         return "" if spot is None else format_query(selection, order, cursor=format_cursor(spot))
 
     columns = [BY_LOGIN, SortOrder(SortColumn.TOTAL)]
     columns += [SortOrder(SortColumn.QUESTION, each) for each in book.published.form.questions]
-    here = format_query(selection, order)
+    current = format_query(selection, order)
     return _PageLinks(
-        here=here,
+        current=current,
         everybody=format_query(EVERYBODY, order),
         sorting={
             write_order(each): format_query(selection, _next_order(each, order)) for each in columns
         },
-        first=here if asked.spot is not None else "",
+        first=current if query.spot is not None else "",
         before=go(book.before),
         after=go(book.after),
     )
 
 
-def _next_order(column: SortOrder, now: SortOrder) -> SortOrder:
-    """The order that a click on a column leads to: the other way round where it is sorted by it."""
-    if (column.column, column.question) == (now.column, now.question):
-        return SortOrder(now.column, now.question, not now.is_descending)
-    # Numbers are looked at from the top first, names from A on.
+def _next_order(column: SortOrder, current: SortOrder) -> SortOrder:
+    """The order after a click on a column: reversed where the column sorts already."""
+    if (column.column, column.question) == (current.column, current.question):
+        return SortOrder(current.column, current.question, not current.is_descending)
+    # Numbers start with the highest, names with A.
     return SortOrder(column.column, column.question, column.column is not SortColumn.LOGIN)
 
 
-#: What students may be chosen by, in words that accuse nobody.
+#: The states to filter by, in neutral words.
 _STATES = {
-    SelectionState.WAITING: "waits for a person",
-    SelectionState.OVERRIDDEN: "decided by staff",
+    SelectionState.WAITING: "to be graded by a person",
+    SelectionState.OVERRIDDEN: "set by staff",
     SelectionState.LATE: "late",
-    SelectionState.NOTHING: "nothing sent yet",
+    SelectionState.NOTHING: "nothing submitted yet",
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _GradebookLine:
-    """A student's line as it is shown; `cells` are its table cells, question by question."""
-
-    login: str
-    name: str
-    section: str
-    href: str
-    cells: Markup
-    total: str
-    level: int
-    grade: str
-
-
 def compute_heat_level(points: Decimal | None, possible: Decimal) -> int:
-    """The shade of a cell: 0 for nothing, then one for each third, and 4 for all points."""
+    """The shade of a cell: 0 for no points, 1 to 3 for each third, 4 for all points."""
     if points is None or points <= 0 or possible <= 0:
         return 0
     return 4 if points >= possible else 1 + int(3 * points / possible)
 
 
-def _make_lines(book: Gradebook) -> list[_GradebookLine]:
-    """The students of a page of the gradebook."""
-    line = book.published.line
-    base = f"/courses/{quote(line.run_id)}/assignments/{quote(line.assignment)}"
-    columns = [
-        _QuestionColumn(base, question, rubric.form.points)
-        for question, rubric in book.published.assignment.rubrics.items()
-    ]
-    possible = book.possible
-    return [_make_line(book, row, base, columns, possible) for row in book.rows]
-
-
-def _make_line(
-    book: Gradebook, row: GradebookRow, base: str, columns: list[_QuestionColumn], possible: Decimal
-) -> _GradebookLine:
-    login = quote(row.member.login, safe="")
-    points = row.points
-    return _GradebookLine(
-        login=row.member.login,
-        name=row.member.name,
-        section=row.member.enrolment.section,
-        href=f"{base}/students/{login}",
-        # What people wrote is in addresses only, and quoted there.
-        cells=Markup("".join([each.draw(row.grades, login) for each in columns])),
-        total=format_points(points),
-        level=compute_heat_level(points, possible),
-        grade=book.published.form.grade_for(points),
-    )
-
-
-def _make_column_heads(
-    book: Gradebook, asked: _GradebookQuery, ways: _PageLinks, *, path: str
-) -> Markup:
-    """The heads of the questions' columns: each leads to its analytics, and sorts the table."""
-    line = book.published.line
-    base = f"/courses/{quote(line.run_id)}/assignments/{quote(line.assignment)}"
-    heads = []
-    for name, rubric in book.published.assignment.rubrics.items():
-        label, way = escape(name), asked.sorted_by(f"question:{name}")
-        sorting = escape(path + ways.sorting[f"question:{name}"])
-        heads.append(
-            f'<th scope="col"{_ARIA[way]}><a href="{base}/analytics/{quote(name)}">{label}</a> '
-            f'<a class="sort" href="{sorting}" aria-label="Sort by {label}">'
-            f'<span aria-hidden="true">{_ARROWS[way]}</span></a>'
-            f'<span class="of">of {format_points(rubric.form.points)}</span></th>'
-        )
-    # Names and addresses are escaped, and the rest is our own.
-    return Markup("".join(heads))
-
-
-_ARIA = {"ascending": ' aria-sort="ascending"', "descending": ' aria-sort="descending"', "": ""}
-_ARROWS = {"ascending": "▲", "descending": "▼", "": "↕"}
-
-
-class _QuestionColumn:
-    """A question, which draws its cells; `login` is quoted for addresses."""
-
-    def __init__(self, base: str, question: str, possible: Decimal) -> None:
-        label = escape(question)
-        self.question = question
-        self.possible = possible
-        self.middle = f'" data-q="{label}"><a href="{base}/questions/{quote(question)}/students/'
-        self.none = f'<td class="none" data-q="{label}">–</td>'
-
-    def draw(self, grades: Mapping[str, CellLine], login: str) -> str:
-        """A student's cell."""
-        cell = grades.get(self.question)
-        if cell is None:
-            return self.none
-        level, shown = _render_cell(
-            cell.hundredths,
-            cell.pending_hundredths > 0 or cell.needs_person,
-            cell.late_days > 0,
-            cell.is_overridden,
-            self.possible,
-        )
-        return f"{level}{self.middle}{login}{shown}"
-
-
-# Few cells differ, and there are thousands on a page.
+# A page has thousands of cells, but few different ones.
 @lru_cache(maxsize=10_000)
-def _render_cell(
-    hundredths: int | None, waits: bool, is_late: bool, is_overridden: bool, possible: Decimal
-) -> tuple[str, str]:
-    """The beginning of a cell and its end: its shade, its points, and words for the rest."""
+def _format_cell(hundredths: int | None, possible: Decimal) -> tuple[int, str]:
+    """The shade and the points of a cell."""
     points = None if hundredths is None else to_points(hundredths)
-    words = {"late": is_late, "staff": is_overridden, "waits": waits}
-    marks = "".join(f"<i>{word}</i>" for word, is_so in words.items() if is_so)
-    return (
-        f'<td class="h{compute_heat_level(points, possible)}',
-        f'">{format_points(points)}</a>{marks}</td>',
-    )
+    return compute_heat_level(points, possible), format_points(points)
 
 
 def _draw_histogram(spread: TotalsDistribution) -> Markup:
-    """How totals are spread, with the median and the middle half; empty where there are none."""
+    """The histogram of totals, with median and quartiles; empty without totals."""
     if spread.quartiles is None:
         return Markup("")
     quartiles = spread.quartiles
@@ -338,14 +229,14 @@ def _draw_histogram(spread: TotalsDistribution) -> Markup:
     drawn = draw_bar_chart(
         [Bar(format_points(each.low), each.count) for each in spread.bins],
         name="totals",
-        title="How totals are spread",
+        title="Distribution of totals",
         summary=(
-            f"{spread.n} students have a total. The median is {median} points; the middle half is "
+            f"{spread.n} students have a total. The median is {median} points; the middle half has "
             f"from {format_points(quartiles.lower)} to {format_points(quartiles.upper)}."
         ),
-        below="points, from this number on",
+        below="points (lower bound of each bar)",
         mark=ReferenceLine(f"median {median}", place(quartiles.median)),
         band=(place(quartiles.lower), place(quartiles.upper)),
     )
-    # What is drawn is made of numbers and of our own words.
+    # The drawing contains only numbers and fixed text.
     return Markup(drawn)

@@ -1,113 +1,85 @@
-"""What staff see of one student at one question: attempts, and a form to override the score."""
+"""One student's attempts at one question, for staff, with a form to override the score."""
 
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi import APIRouter, Response
 
-from grader.accounts.callers import get_membership_as
 from grader.domain.roles import Role
 from grader.errors import ErrorDetail, MalformedRequest
 from grader.grading.attempts.find import list_attempts
-from grader.grading.grades.overrides import override_grade
+from grader.grading.grades.overrides import format_grade_version, override_grade
 from grader.store.database import Session
 from grader.store.queries.courses import get_member
 from grader.store.queries.decisions import list_external_scores, list_overrides
 from grader.store.queries.grades import find_grades
-from grader.web.api import presenters as views
-from grader.web.pages.rendering import FormDep, PageRoute, VisitorDep, render
-from grader.web.params import AssignmentId, CourseId, QuestionId, StudentLogin
-from grader.web.service import ReceivedAt, ServiceDep
+from grader.web.pages.context import QUESTION_PATH, FormDep, QuestionPage
+from grader.web.pages.rendering import PageRoute
+from grader.web.params import StudentLogin
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
-_ASSIGNMENT = "/courses/{course}/assignments/{assignment}"
-_STUDENT = _ASSIGNMENT + "/questions/{question}/students/{student}"
+_STUDENT_PATH = QUESTION_PATH + "/students/{student}"
 
 
-@router.get(_STUDENT)
-def show_student_question(
-    request: Request,
-    course: CourseId,
-    assignment: AssignmentId,
-    question: QuestionId,
-    student: StudentLogin,
-    visitor: VisitorDep,
-    service: ServiceDep,
-    at: ReceivedAt,
-) -> Response:
-    """A student's attempts at a question, the grade, its history, and a form to override it."""
-    with service.database.read() as session:
-        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
-        member = get_member(session, run_id=course, login=student)
+@router.get(_STUDENT_PATH)
+def show_student_question(page: QuestionPage, student: StudentLogin) -> Response:
+    """A student's attempts at a question, the grade and its history, and the override form."""
+    with page.read() as session:
+        membership = page.membership(session, Role.ASSISTANT)
+        member = get_member(session, run_id=page.course, login=student)
         attempts = list_attempts(
             session,
-            service.context,
+            page.grading,
             membership,
-            assignment=assignment,
-            question=question,
-            at=at,
+            assignment=page.assignment,
+            question=page.question,
+            at=page.at,
             student=student,
         )
-        rubric = service.context.in_force(session, run_id=course, assignment=assignment).rubric(
-            question
+        part = (member.enrolment.id, page.assignment, page.question)
+        grade = find_grades(session, parts=[part]).get(part)
+        decisions = [
+            (each, each.reason) for each in list_overrides(session, student_questions=[part])
+        ]
+        scores = [
+            (each, each.source) for each in list_external_scores(session, student_questions=[part])
+        ]
+        return page.render(
+            "gradebook/student_question.html",
+            membership=membership,
+            member=member,
+            rubric=page.published(session).rubric(page.question),
+            grade=grade,
+            grade_version=format_grade_version(grade),
+            history=sorted([*decisions, *scores], key=lambda each: each[0].at, reverse=True),
+            attempts=attempts,
+            may_override=membership.role is Role.INSTRUCTOR,
         )
-        part = (member.enrolment.id, assignment, question)
-        grade = views.to_grade_read(
-            member.login,
-            question,
-            rubric.form.points,
-            find_grades(session, parts=[part]).get(part),
-            list_overrides(session, student_questions=[part]),
-            list_external_scores(session, student_questions=[part]),
-        )
-    return render(
-        request,
-        "student.html",
-        visitor=visitor,
-        membership=membership,
-        member=member,
-        rubric=rubric,
-        grade=grade,
-        attempts=attempts,
-        may_override=membership.role is Role.INSTRUCTOR,
-    )
 
 
-@router.post(_STUDENT)
-async def override_score(
-    request: Request,
-    course: CourseId,
-    assignment: AssignmentId,
-    question: QuestionId,
-    student: StudentLogin,
-    visitor: VisitorDep,
-    form: FormDep,
-    service: ServiceDep,
-    at: ReceivedAt,
-) -> Response:
-    """Override a score, or take an override back where no points are given."""
+@router.post(_STUDENT_PATH)
+async def override_score(page: QuestionPage, student: StudentLogin, form: FormDep) -> Response:
+    """Override a score, or remove the override where no points are given."""
     points = _read_points(form.get("points", ""))
 
     def change(session: Session) -> None:
-        membership = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         override_grade(
             session,
-            service.context,
-            membership,
-            get_member(session, run_id=course, login=student),
-            assignment=assignment,
-            question=question,
+            page.grading,
+            page.membership(session, Role.INSTRUCTOR),
+            get_member(session, run_id=page.course, login=student),
+            assignment=page.assignment,
+            question=page.question,
             points=points,
             reason=form.get("reason", ""),
             version=form.get("version", ""),
-            at=at,
+            at=page.at,
         )
 
-    await service.writer.run(change)
-    return RedirectResponse(request.url.path, status_code=303)
+    await page.write(change)
+    return page.redirect()
 
 
 def _read_points(text: str) -> Decimal | None:
@@ -116,5 +88,5 @@ def _read_points(text: str) -> Decimal | None:
     try:
         return Decimal(text.strip().replace(",", "."))
     except InvalidOperation:
-        fault = ErrorDetail("points", "points.range", "Points are a number, such as 7.5.")
+        fault = ErrorDetail("points", "points.range", "Points must be a number, such as 7.5.")
         raise MalformedRequest.of(fault) from None

@@ -1,4 +1,4 @@
-"""The form of a review: what stands in it, and what was sent with it."""
+"""The review form: filling it in, and reading decisions from it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from grader.grading.reviews.review import ReviewTask, format_review_version
 from grader.grading.reviews.save import ReviewDecision
 from grader.web.pages.format import format_points
 
-#: The keys of items in their order; c, n, p and s do something else.
+#: The keyboard shortcuts of items, in order; c, n, p and s have other meanings.
 _ITEM_KEYS = "123456789abdefghijklmoqrtuvwxyz"
 
 
 @dataclass(frozen=True, slots=True)
 class _FormItem:
-    """An item of the rubric, with the key that toggles it where there is one left."""
+    """An item of the rubric; `key` toggles it, and is empty once the keys have run out."""
 
     name: str
     key: str
@@ -29,9 +29,9 @@ class _FormItem:
 
 @dataclass(frozen=True, slots=True)
 class CriterionReviewForm:
-    """The form of one criterion, with what was stored or what somebody has just typed."""
+    """The form of one criterion, filled in from the store or from a submitted form."""
 
-    part: ReviewTask
+    task: ReviewTask
     items: tuple[_FormItem, ...]
     is_none: bool
     points: str
@@ -39,18 +39,18 @@ class CriterionReviewForm:
     version: str
     comments: tuple[str, ...]
     judged: CriterionReport | None
-    """How it came out by itself, where the engine was not sure."""
+    """The automatic result, where the engine was not sure."""
     is_contested: bool
-    """Whether somebody else's review stands where something else was typed."""
+    """Whether somebody else saved a review after this form was opened."""
 
     @property
     def name(self) -> str:
-        """What its fields begin with."""
-        return self.part.criterion
+        """The prefix of its fields."""
+        return self.task.criterion
 
     @property
     def worth(self) -> Decimal | None:
-        """What is chosen comes to; None while nothing is."""
+        """The points chosen so far; None while nothing is chosen."""
         if self.points.strip():
             try:
                 return _read_points(self.points)
@@ -61,87 +61,87 @@ class CriterionReviewForm:
 
 
 def build_review_forms(
-    parts: Sequence[ReviewTask],
+    tasks: Sequence[ReviewTask],
     *,
     comments: Mapping[str, Iterable[str]],
     judged: Mapping[str, CriterionReport],
-    sent: Mapping[str, str] | None = None,
+    submitted: Mapping[str, str] | None = None,
 ) -> list[CriterionReviewForm]:
-    """The forms of all criteria: as they are stored, or as they were sent and not saved."""
+    """The forms of all criteria, filled in from the store or from a form that was not saved."""
     keys = iter(_ITEM_KEYS)
     forms = []
-    for part in parts:
-        values = _stored_fields(part) if sent is None else sent
-        said = values.get(f"{part.criterion}.version", "r0")
+    for task in tasks:
+        values = _stored_fields(task) if submitted is None else submitted
+        version = values.get(f"{task.criterion}.version", "r0")
         forms.append(
             CriterionReviewForm(
-                part=part,
+                task=task,
                 items=tuple(
                     _FormItem(
-                        name=(name := f"{part.criterion}.item.{place}"),
+                        name=(name := f"{task.criterion}.item.{index}"),
                         key=next(keys, ""),
                         text=item.text,
                         points=item.points,
                         is_chosen=name in values,
                     )
-                    for place, item in enumerate(part.items)
+                    for index, item in enumerate(task.items)
                 ),
-                is_none=f"{part.criterion}.none" in values,
-                points=values.get(f"{part.criterion}.points", ""),
-                comment=values.get(f"{part.criterion}.comment", ""),
-                # Whoever has seen somebody else's review may put another in its place.
-                version=format_review_version(part.review),
-                comments=tuple(comments.get(part.criterion, ())),
-                judged=judged.get(part.criterion),
-                is_contested=sent is not None and said != format_review_version(part.review),
+                is_none=f"{task.criterion}.none" in values,
+                points=values.get(f"{task.criterion}.points", ""),
+                comment=values.get(f"{task.criterion}.comment", ""),
+                # The page shows the other review, so the next save may replace it.
+                version=format_review_version(task.review),
+                comments=tuple(comments.get(task.criterion, ())),
+                judged=judged.get(task.criterion),
+                is_contested=submitted is not None
+                and version != format_review_version(task.review),
             )
         )
     return forms
 
 
-def _stored_fields(part: ReviewTask) -> dict[str, str]:
-    """The fields as they would have been sent for the review that holds."""
-    name, review = part.criterion, part.review
+def _stored_fields(task: ReviewTask) -> dict[str, str]:
+    """The form fields of the stored review."""
+    name, review = task.criterion, task.review
     values = {f"{name}.version": format_review_version(review)}
     if review is None:
         return values
-    chosen = [each for each in review.items if each < len(part.items)]
+    chosen = [each for each in review.items if each < len(task.items)]
     values |= {f"{name}.item.{each}": "on" for each in chosen}
     values[f"{name}.comment"] = review.comment
-    if review.points != sum((part.items[each].points for each in chosen), Decimal(0)):
+    total = sum((task.items[each].points for each in chosen), Decimal(0))
+    if review.points != total or not task.items:
         values[f"{name}.points"] = format_points(review.points)
-    elif not chosen and part.items:
+    elif not chosen:
         values[f"{name}.none"] = "on"
-    elif not part.items:
-        values[f"{name}.points"] = format_points(review.points)
     return values
 
 
-def read_decisions(form: Mapping[str, str], parts: Sequence[ReviewTask]) -> list[ReviewDecision]:
-    """What was decided; a criterion of which nothing is said is left for later.
+def read_decisions(form: Mapping[str, str], tasks: Sequence[ReviewTask]) -> list[ReviewDecision]:
+    """The decisions in a form; criteria without one are left for later.
 
     Raises
     ------
     MalformedRequest
-        Where points are no number, or a comment comes without any points.
+        If points are not a number, or a comment has no points.
     """
-    found = (_read_decision(form, each) for each in parts)
+    found = (_read_decision(form, each) for each in tasks)
     return [each for each in found if each is not None]
 
 
-def _read_decision(form: Mapping[str, str], part: ReviewTask) -> ReviewDecision | None:
-    name = part.criterion
-    items = tuple(place for place in range(len(part.items)) if f"{name}.item.{place}" in form)
+def _read_decision(form: Mapping[str, str], task: ReviewTask) -> ReviewDecision | None:
+    name = task.criterion
+    items = tuple(index for index in range(len(task.items)) if f"{name}.item.{index}" in form)
     text = form.get(f"{name}.points", "")
-    # Browsers send the ends of lines as two characters.
+    # Browsers send line ends as CRLF.
     comment = form.get(f"{name}.comment", "").replace("\r\n", "\n").strip()
     points = _read_points(text) if text.strip() else None
     is_decided = bool(items) or points is not None or f"{name}.none" in form
     if not is_decided:
         if not comment:
             return None
-        says = f"{part.title}: say which items are met, or give points."
-        raise MalformedRequest.of(ErrorDetail("items", "review.empty", says))
+        fault = ErrorDetail("items", "review.empty", f"{task.title}: choose items or enter points.")
+        raise MalformedRequest.of(fault)
     return ReviewDecision(name, items, points, comment, form.get(f"{name}.version", ""))
 
 
@@ -152,5 +152,9 @@ def _read_points(text: str) -> Decimal:
             return points
     except InvalidOperation:
         pass
-    says = "Points are a number with two decimals at most, such as 7.5."
-    raise MalformedRequest.of(ErrorDetail("points", "points.range", says))
+    fault = ErrorDetail(
+        "points",
+        "points.range",
+        "Points must be a number with at most two decimals, such as 7.5.",
+    )
+    raise MalformedRequest.of(fault)

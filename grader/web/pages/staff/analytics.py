@@ -1,4 +1,4 @@
-"""Question analytics for staff: an assignment, one of its questions, the attempts behind it all."""
+"""Analytics for staff: an assignment, one of its questions, and the attempts behind a number."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from datetime import datetime, timedelta
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 from markupsafe import Markup
 
-from grader.accounts.callers import get_membership_as
 from grader.domain.fairness import Group
 from grader.domain.roles import Role
 from grader.domain.statistics import LOW_DISCRIMINATION, MIN_STUDENTS, AttemptsToSolve
@@ -18,46 +17,36 @@ from grader.domain.verdicts import Outcome
 from grader.drawing.charts import Bar, ReferenceLine, draw_bar_chart, draw_step_chart
 from grader.engine.confidence import compute_wilson_interval
 from grader.engine.question import Criterion
-from grader.grading.analytics.drilldown import AttemptFilter, AttemptPage, list_filtered_attempts
+from grader.grading.analytics.drilldown import AttemptFilter, list_filtered_attempts
 from grader.grading.analytics.models import AssignmentStatistics
 from grader.grading.analytics.question import load_assignment_analysis, load_question_analysis
-from grader.web.pages.rendering import PageRoute, VisitorDep, render
+from grader.web.pages.context import ASSIGNMENT_PATH, AssignmentPage, QuestionPage
+from grader.web.pages.rendering import PageRoute
 from grader.web.pages.staff import statistics_text as text
 from grader.web.pagination import Cursor, decode_cursor, encode_cursor
-from grader.web.params import AssignmentId, CourseId, QuestionId
-from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
-_ANALYTICS = "/courses/{course}/assignments/{assignment}/analytics"
-_QUESTION = _ANALYTICS + "/{question}"
+_ANALYTICS_PATH = ASSIGNMENT_PATH + "/analytics"
+_QUESTION_PATH = _ANALYTICS_PATH + "/{question}"
 _PAGE = 100
 _NameQuery = Annotated[str | None, Query(max_length=200)]
 
 
-@router.get(_ANALYTICS)
-def show_analytics(
-    request: Request,
-    course: CourseId,
-    assignment: AssignmentId,
-    visitor: VisitorDep,
-    service: ServiceDep,
-    at: ReceivedAt,
-) -> Response:
-    """How students did on an assignment: one row for each question, and when attempts came."""
-    with service.database.read() as session:
-        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+@router.get(_ANALYTICS_PATH)
+def show_analytics(page: AssignmentPage) -> Response:
+    """How students did on an assignment: a row per question, and when attempts arrived."""
+    with page.read() as session:
+        membership = page.membership(session, Role.ASSISTANT)
         kept = load_assignment_analysis(
-            session, service.context, membership, assignment=assignment, at=at
+            session, page.grading, membership, assignment=page.assignment, at=page.at
         )
     statistics = kept.value.statistics
-    return render(
-        request,
-        "analytics.html",
-        visitor=visitor,
+    return page.render(
+        "staff/analytics.html",
         membership=membership,
         figure=text,
-        assignment=assignment,
+        assignment=page.assignment,
         statistics=statistics,
         as_of=kept.at,
         posts=_draw_arrivals(statistics, time_zone=membership.run.time_zone),
@@ -66,30 +55,24 @@ def show_analytics(
     )
 
 
-@router.get(_QUESTION)
-def show_question_analytics(
-    request: Request,
-    course: CourseId,
-    assignment: AssignmentId,
-    question: QuestionId,
-    visitor: VisitorDep,
-    service: ServiceDep,
-    at: ReceivedAt,
-) -> Response:
-    """How students did on one question: figures, wrong answers, and whether draws are fair."""
-    with service.database.read() as session:
-        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
+@router.get(_QUESTION_PATH)
+def show_question_analytics(page: QuestionPage) -> Response:
+    """How students did on one question: figures, wrong answers, and the fairness of draws."""
+    with page.read() as session:
         found = load_question_analysis(
-            session, service.context, membership, assignment=assignment, question=question, at=at
+            session,
+            page.grading,
+            membership := page.membership(session, Role.ASSISTANT),
+            assignment=page.assignment,
+            question=page.question,
+            at=page.at,
         )
     solving = found.statistics.attempts_to_solve
-    return render(
-        request,
-        "question_analytics.html",
-        visitor=visitor,
+    return page.render(
+        "staff/question_analytics.html",
         membership=membership,
         figure=text,
-        assignment=assignment,
+        assignment=page.assignment,
         title=found.analysis.value.statistics.title,
         rubric=found.rubric,
         of=found.statistics,
@@ -113,14 +96,9 @@ def _format_interval(group: Group) -> str:
     return f"{text.format_share(found.low)} to {text.format_share(found.high)}"
 
 
-@router.get(_QUESTION + "/attempts")
+@router.get(_QUESTION_PATH + "/attempts")
 def show_drilldown(
-    request: Request,
-    course: CourseId,
-    assignment: AssignmentId,
-    question: QuestionId,
-    visitor: VisitorDep,
-    service: ServiceDep,
+    page: QuestionPage,
     misconception: _NameQuery = None,
     group: _NameQuery = None,
     criterion: _NameQuery = None,
@@ -131,7 +109,7 @@ def show_drilldown(
     cursor: Cursor = None,
 ) -> Response:
     """The attempts behind a number, a page at a time."""
-    wanted = AttemptFilter(
+    filters = AttemptFilter(
         misconception=misconception,
         group=group,
         criterion=criterion,
@@ -141,67 +119,63 @@ def show_drilldown(
         needs_person=waiting,
     )
     after = decode_cursor(cursor, str, str)
-    with service.database.read() as session:
-        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
-        page = list_filtered_attempts(
+    with page.read() as session:
+        membership = page.membership(session, Role.ASSISTANT)
+        found = list_filtered_attempts(
             session,
-            service.context,
+            page.grading,
             membership,
-            assignment=assignment,
-            question=question,
-            condition=wanted,
+            assignment=page.assignment,
+            question=page.question,
+            condition=filters,
             after=(str(after[0]), str(after[1])) if after else None,
             limit=_PAGE,
         )
-        title = service.context.in_force(session, run_id=course, assignment=assignment).form.title
-    return render(
-        request,
-        "attempts_behind.html",
-        visitor=visitor,
+        title = page.published(session).form.title
+    url = page.request.url
+    next_query = None
+    if found.has_more:
+        next_query = url.include_query_params(cursor=encode_cursor(*found.rows[-1].place)).query
+    return page.render(
+        "staff/drilldown.html",
         membership=membership,
         figure=text,
-        assignment=assignment,
+        assignment=page.assignment,
         title=title,
-        page=page,
-        wanted=wanted,
-        titles=_list_criterion_titles(page.rubric.question.criteria),
-        first_page=str(request.url.remove_query_params("cursor").query),
-        next=_next_query(request, page),
+        page=found,
+        filters=filters,
+        titles=_list_criterion_titles(found.rubric.question.criteria),
+        first_page=str(url.remove_query_params("cursor").query),
+        next=next_query,
         is_first=after is None,
     )
 
 
-def _next_query(request: Request, page: AttemptPage) -> str | None:
-    if not page.has_more:
-        return None
-    return request.url.include_query_params(cursor=encode_cursor(*page.rows[-1].place)).query
-
-
-#: More columns than this cannot be told apart.
+#: Narrower columns could not be told apart.
 _MAX_COLUMNS = 120
-#: So many hours one column may stand for.
+#: The hours per column to choose from.
 _COLUMN_HOURS = (1, 2, 3, 6, 12, 24, 48, 168)
 _HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class _ArrivalsChart:
-    """Attempts in stretches of so many hours: the picture, and all stretches with any."""
+    """Attempts per column of `hours` hours: the chart, and its columns that are not empty."""
 
     drawing: Markup
     hours: int
     rows: tuple[tuple[datetime, int, bool], ...]
-    """When a stretch begins, how many attempts it has, and whether it begins after the due date."""
+    """The start of a column, its number of attempts, and whether it starts after the due date."""
     busiest: tuple[datetime, int]
 
 
 def _draw_arrivals(statistics: AssignmentStatistics, *, time_zone: str) -> _ArrivalsChart | None:
-    """When attempts arrived, against the due date; None where there are none."""
+    """When attempts arrived, with the due date; None without attempts."""
     if not statistics.hours:
         return None
     due_at = statistics.due_at
     first, last = statistics.hours[0].hour, statistics.hours[-1].hour
-    # A due date far from all attempts would press them into a corner.
+    # A due date far from all attempts would squeeze them into a corner.
     if due_at is not None and last < due_at <= last + max(_HOUR * 24, (last - first) / 2):
         last = due_at
     count = int((last - first) / _HOUR) + 1
@@ -211,7 +185,7 @@ def _draw_arrivals(statistics: AssignmentStatistics, *, time_zone: str) -> _Arri
     counts = [0] * (-(-count // hours))
     for each in statistics.hours:
         counts[int((each.hour - first) / _HOUR) // hours] += each.attempts
-    begins = [first + place * hours * _HOUR for place in range(len(counts))]
+    begins = [first + index * hours * _HOUR for index in range(len(counts))]
     busiest = max(zip(begins, counts, strict=True), key=lambda item: item[1])
     columns = [
         Bar(_format_day(begin, time_zone), count)
@@ -238,7 +212,7 @@ def _draw_arrivals(statistics: AssignmentStatistics, *, time_zone: str) -> _Arri
         for begin, count in zip(begins, counts, strict=True)
         if count
     )
-    # It is made of numbers and of our own words.
+    # The drawing contains only numbers and fixed text.
     return _ArrivalsChart(Markup(drawing), hours, rows, busiest)
 
 
@@ -251,19 +225,19 @@ def _format_moment(moment: datetime, time_zone: str) -> str:
 
 
 def _draw_survival(solving: AttemptsToSolve) -> Markup | None:
-    """The share without a solution after each attempt; None where nobody has tried."""
+    """The share of students without a solution after each attempt; None without attempts."""
     if not solving.steps:
         return None
     last = solving.steps[-1]
     summary = (
-        f"{text.format_share(solving.steps[0].unsolved)} are without a solution after the first "
+        f"{text.format_share(solving.steps[0].unsolved)} have no solution after the first "
         f"attempt, {text.format_share(last.unsolved)} after attempt {last.attempt}. "
         f"{solving.censored} of {text.format_count(solving.n, 'student')} stopped without one."
     )
     drawing = draw_step_chart(
         [each.unsolved for each in solving.steps],
         name="solving",
-        title="Without a solution after so many attempts",
+        title="Students without a solution, by number of attempts",
         summary=summary,
         below="attempts",
     )

@@ -1,4 +1,4 @@
-"""An attempt as staff see it: what the engine saw, each verdict in numbers, and its history."""
+"""An attempt for staff: what the engine read, each verdict in numbers, and the history."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, assert_never
 
 import numpy as np
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
 from grader.domain.roles import Role
 from grader.domain.verdicts import Verdict
@@ -15,17 +15,17 @@ from grader.engine.random.variants import Variant
 from grader.errors import NotFound
 from grader.formula.formula import Formula
 from grader.grading.attempts.find import VisibleAttempt, get_visible_attempt, load_attempt_report
-from grader.grading.attempts.inspect import AttemptDetails, load_attempt_details, replay_attempt
+from grader.grading.attempts.inspect import load_attempt_details, replay_attempt
 from grader.grading.receipts.replay import Replay
 from grader.grading.serialize import decode_judgement
 from grader.grading.submissions.uploads import list_files
 from grader.reading.answer import Answer, Choice, ExternalScore, Numbers, Text, Value
 from grader.store.database import Session
 from grader.store.queries.attempts import JudgementLine
+from grader.web.pages.context import FormDep, Page
 from grader.web.pages.plots import draw_plots
-from grader.web.pages.rendering import FormDep, PageRoute, Visitor, VisitorDep, render
+from grader.web.pages.rendering import PageRoute
 from grader.web.params import AttemptId
-from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -41,68 +41,54 @@ class _NamedQuantity:
 
 
 @router.post("/attempts/{attempt_id}/replay")
-def show_replay(
-    request: Request,
-    attempt_id: AttemptId,
-    visitor: VisitorDep,
-    form: FormDep,
-    service: ServiceDep,
-    at: ReceivedAt,
-) -> Response:
-    """Judge an attempt again and show whether the same comes out; nothing is changed."""
-    service.budgets.spend("submit", visitor.caller.id)
-    with service.database.read() as session:
-        found = get_visible_attempt(session, service.context, visitor.caller, attempt_id=attempt_id)
-        # To its owner the page with this button does not exist.
+def show_replay(page: Page, attempt_id: AttemptId, form: FormDep) -> Response:
+    """Judge an attempt again and show whether the result is the same; nothing is changed."""
+    page.service.budgets.spend("submit", page.caller.id)
+    with page.read() as session:
+        found = get_visible_attempt(session, page.grading, page.caller, attempt_id=attempt_id)
+        # Students cannot see the page that has this button, not even for their own attempts.
         if found.is_own:
             raise NotFound
         found.membership.need(Role.ASSISTANT)
-        again = replay_attempt(session, service.context, found)
-        return show_attempt_to_staff(
-            request, visitor, service, session, found, at=at, replayed=True, replay=again
-        )
+        replay = replay_attempt(session, page.grading, found)
+        return render_attempt_for_staff(page, session, found, is_replayed=True, replay=replay)
 
 
-def show_attempt_to_staff(
-    request: Request,
-    visitor: Visitor,
-    service: Service,
+def render_attempt_for_staff(
+    page: Page,
     session: Session,
     found: VisibleAttempt,
     *,
-    at: Any,
-    replayed: bool = False,
+    is_replayed: bool = False,
     replay: Replay | None = None,
 ) -> Response:
     """The page of an attempt for staff of its course run."""
-    report = load_attempt_report(session, service.context, found, at=at)
-    examined = load_attempt_details(session, service.context, found)
-    return render(
-        request,
-        "attempt_staff.html",
-        visitor=visitor,
+    attempt = found.attempt
+    report = load_attempt_report(session, page.grading, found, at=page.at)
+    details = load_attempt_details(session, page.grading, found)
+    criteria = details.rubric.question.criteria if details.rubric else ()
+    return page.render(
+        "staff/attempt.html",
         membership=found.membership,
-        rubric=found.published.rubric(found.attempt.question),
+        rubric=found.published.rubric(attempt.question),
         title=found.published.form.title,
         attempt=report,
-        pictures=draw_plots(session, service, found, report),
-        files=list_files(
-            session, enrolment_id=found.attempt.enrolment_id, answer=found.attempt.answer
-        ),
-        line=found.attempt,
-        examined=examined,
-        drawn=_list_drawn_values(examined.variant) if examined.variant else [],
-        read=_list_answer_values(examined.answer) if examined.answer else [],
-        judged=[_load_judgement_details(each) for each in reversed(examined.judgements)],
-        titles=_list_criterion_titles(examined),
-        is_replayed=replayed,
+        pictures=draw_plots(session, page.grading, found, report),
+        files=list_files(session, enrolment_id=attempt.enrolment_id, answer=attempt.answer),
+        line=attempt,
+        examined=details,
+        drawn=_list_drawn_values(details.variant) if details.variant else [],
+        read=_list_answer_values(details.answer) if details.answer else [],
+        judged=[_load_judgement_details(each) for each in reversed(details.judgements)],
+        titles={each.id: each.title for each in criteria},
+        is_replayed=is_replayed,
         replay=replay,
         may_override=found.membership.role is Role.INSTRUCTOR,
     )
 
 
 def _list_drawn_values(variant: Variant) -> list[_NamedQuantity]:
-    """All that was drawn, numbers and indices first."""
+    """All draws of a variant: indices and numbers first, then arrays."""
     indices = [
         _NamedQuantity(name, "index, from 0", text=str(index))
         for name, index in variant.indices.items()
@@ -112,7 +98,7 @@ def _list_drawn_values(variant: Variant) -> list[_NamedQuantity]:
 
 
 def _list_answer_values(answer: Answer) -> list[_NamedQuantity]:
-    """An answer field by field, as it was read."""
+    """An answer as it was read, field by field."""
     return [_describe_value(name, value) for name, value in answer.values.items()]
 
 
@@ -130,7 +116,7 @@ def _describe_value(name: str, value: Value) -> _NamedQuantity:
         case Text():
             return _NamedQuantity(name, f"text, {len(value.text):,} characters", text=value.text)
         case ExternalScore():
-            return _NamedQuantity(name, "points from outside", text=f"{value.points:f}")
+            return _NamedQuantity(name, "external score", text=f"{value.points:f}")
         case _:
             assert_never(value)
 
@@ -138,11 +124,11 @@ def _describe_value(name: str, value: Value) -> _NamedQuantity:
 def _describe_array(name: str, value: Any, about: str = "") -> _NamedQuantity:
     array = np.asarray(value, dtype=float)
     size = " × ".join(str(each) for each in array.shape)
-    told = ", ".join(each for each in (about, size) if each)
+    description = ", ".join(each for each in (about, size) if each)
     if array.ndim == 0:
-        return _NamedQuantity(name, told or "number", text=f"{float(array):.12g}")
+        return _NamedQuantity(name, description or "number", text=f"{float(array):.12g}")
     rows = array.reshape(-1, array.shape[-1]).tolist()
-    return _NamedQuantity(name, told, tuple(tuple(row) for row in rows))
+    return _NamedQuantity(name, description, tuple(tuple(row) for row in rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +140,9 @@ class _JudgementDetails:
 
     @property
     def automatic(self) -> Decimal:
-        """What could be earned without a person."""
+        """The points that need no person."""
         return self.line.possible - self.line.pending
 
 
 def _load_judgement_details(line: JudgementLine) -> _JudgementDetails:
     return _JudgementDetails(line, decode_judgement(line).verdicts)
-
-
-def _list_criterion_titles(examined: AttemptDetails) -> dict[str, str]:
-    rubric = examined.rubric
-    return {each.id: each.title for each in rubric.question.criteria} if rubric else {}

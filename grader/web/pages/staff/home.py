@@ -1,11 +1,9 @@
-"""Where staff arrive: what needs them in a course today."""
+"""The staff's home page: what needs attention in a course today."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi import APIRouter, Response
 
-from grader.accounts.callers import get_membership, get_membership_as
 from grader.domain.roles import Role
 from grader.grading.analytics.staff_home import (
     DUE_WITHIN,
@@ -13,28 +11,23 @@ from grader.grading.analytics.staff_home import (
     load_dubious_questions,
     load_staff_home,
 )
-from grader.web.pages.rendering import PageRoute, VisitorDep, render
+from grader.web.pages.context import COURSE_PATH, CoursePage
+from grader.web.pages.rendering import PageRoute
 from grader.web.pages.staff import statistics_text
-from grader.web.params import CourseId
-from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
-@router.get("/courses/{course}")
-def show_staff_home(
-    request: Request, course: CourseId, visitor: VisitorDep, service: ServiceDep, at: ReceivedAt
-) -> Response:
-    """What needs the staff of a course now; students have their own page."""
-    with service.database.read() as session:
-        membership = get_membership(session, visitor.caller, run_id=course)
+@router.get(COURSE_PATH)
+def show_staff_home(page: CoursePage) -> Response:
+    """What needs the staff of a course now; students are sent to their own page."""
+    with page.read() as session:
+        membership = page.membership(session)
         if not membership.is_staff:
-            return RedirectResponse("/", status_code=303)
-        today = load_staff_home(session, service.context, membership, at=at)
-    return render(
-        request,
-        "today.html",
-        visitor=visitor,
+            return page.redirect("/")
+        today = load_staff_home(session, page.grading, membership, at=page.at)
+    return page.render(
+        "staff/home.html",
         membership=membership,
         figure=statistics_text,
         today=today,
@@ -43,18 +36,14 @@ def show_staff_home(
     )
 
 
-@router.get("/courses/{course}/today/questions")
-def show_dubious_questions(
-    request: Request, course: CourseId, visitor: VisitorDep, service: ServiceDep, at: ReceivedAt
-) -> Response:
-    """Dubious questions, which take seconds to find where there are many attempts."""
-    with service.database.read() as session:
-        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
-        dubious = load_dubious_questions(session, service.context, membership, at=at)
-    return render(
-        request,
-        "today_questions.html",
-        visitor=visitor,
+@router.get(COURSE_PATH + "/today/questions")
+def show_dubious_questions(page: CoursePage) -> Response:
+    """Questions that may be faulty; with many attempts this takes seconds to compute."""
+    with page.read() as session:
+        membership = page.membership(session, Role.ASSISTANT)
+        dubious = load_dubious_questions(session, page.grading, membership, at=page.at)
+    return page.render(
+        "staff/dubious.html" if page.is_htmx else "staff/dubious_page.html",
         membership=membership,
         figure=statistics_text,
         dubious=dubious,

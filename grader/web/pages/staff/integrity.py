@@ -1,4 +1,4 @@
-"""Integrity: which wrong answers solve somebody else's variant; evidence and no accusation."""
+"""Integrity: wrong answers that solve another student's variant, as evidence to look at."""
 
 from __future__ import annotations
 
@@ -7,58 +7,46 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi import APIRouter, Response
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import get_membership, get_membership_as
+from grader.accounts.callers import Membership
 from grader.domain.roles import Role
 from grader.errors import RequestRefused
 from grader.grading.integrity.check import CheckRun, start_check
 from grader.grading.integrity.coincidence import CoincidenceRate
 from grader.grading.integrity.results import IntegrityResults, ResemblanceEvidence, load_results
-from grader.store.database import Session
 from grader.store.queries.integrity import IntegrityCheckLine
 from grader.web.ops.background import BackgroundRunner
+from grader.web.pages.context import ASSIGNMENT_PATH, AssignmentPage, FormDep
 from grader.web.pages.format import format_relative_time
-from grader.web.pages.rendering import (
-    FormDep,
-    PageRoute,
-    Visitor,
-    VisitorDep,
-    is_htmx_request,
-    render,
-)
-from grader.web.params import AssignmentId, CourseId
-from grader.web.service import ReceivedAt, Service, ServiceDep
+from grader.web.pages.rendering import PageRoute
+from grader.web.service import Service
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
-_INTEGRITY = "/courses/{course}/assignments/{assignment}/integrity"
-#: So many of the resemblances that say nothing are listed; they are alike.
+_INTEGRITY_PATH = ASSIGNMENT_PATH + "/integrity"
+#: Maximum likely coincidences listed; they are all alike.
 _MAX_COINCIDENCES = 50
 
 
-@router.get(_INTEGRITY)
-def show_integrity(
-    request: Request,
-    course: CourseId,
-    assignment: AssignmentId,
-    visitor: VisitorDep,
-    service: ServiceDep,
-    at: ReceivedAt,
-) -> Response:
-    """What the last check has found, how far one is that runs, and a button to start one."""
-    with service.database.read() as session:
-        membership = get_membership(session, visitor.caller, run_id=course)
-        results = load_results(session, service.context, membership, assignment=assignment, at=at)
+def _load_results(page: AssignmentPage) -> tuple[Membership, IntegrityResults]:
+    with page.read() as session:
+        membership = page.membership(session)
+        return membership, load_results(
+            session, page.grading, membership, assignment=page.assignment, at=page.at
+        )
+
+
+@router.get(_INTEGRITY_PATH)
+def show_integrity(page: AssignmentPage) -> Response:
+    """The results of the last check, the progress of a running one, and a button to start one."""
+    membership, results = _load_results(page)
     by_question = Counter(each.found.question for each in results.accidents)
-    return render(
-        request,
-        "integrity.html",
-        visitor=visitor,
+    return page.render(
+        "staff/integrity.html",
         membership=membership,
-        assignment_id=assignment,
+        assignment_id=page.assignment,
         results=results,
         telling=[_describe_evidence(each, results) for each in results.telling],
         accidents=[
@@ -69,69 +57,53 @@ def show_integrity(
     )
 
 
-@router.get(_INTEGRITY + "/progress")
-def show_progress(
-    request: Request,
-    course: CourseId,
-    assignment: AssignmentId,
-    visitor: VisitorDep,
-    service: ServiceDep,
-    at: ReceivedAt,
-) -> Response:
-    """How far the check is: a part of the page, which is loaded anew when it is done."""
-    with service.database.read() as session:
-        membership = get_membership(session, visitor.caller, run_id=course)
-        results = load_results(session, service.context, membership, assignment=assignment, at=at)
-    if not is_htmx_request(request):
-        # Whoever comes here by the address wants the page that it is a part of.
-        return RedirectResponse(request.url.path.removesuffix("/progress"), status_code=303)
-    page = render(
-        request,
-        "parts/integrity_progress.html",
+@router.get(_INTEGRITY_PATH + "/progress")
+def show_progress(page: AssignmentPage) -> Response:
+    """The progress of the running check; the whole page is reloaded when it is done."""
+    membership, results = _load_results(page)
+    if not page.is_htmx:
+        return page.redirect(page.request.url.path.removesuffix("/progress"))
+    response = page.render(
+        "staff/integrity_progress.html",
         membership=membership,
-        assignment_id=assignment,
+        assignment_id=page.assignment,
         results=results,
     )
     if not results.is_running:
-        page.headers["HX-Refresh"] = "true"
-    return page
+        response.headers["HX-Refresh"] = "true"
+    return response
 
 
-@router.post(_INTEGRITY)
-async def create_integrity_check(
-    request: Request,
-    course: CourseId,
-    assignment: AssignmentId,
-    visitor: VisitorDep,
-    form: FormDep,
-    service: ServiceDep,
-    at: ReceivedAt,
-) -> Response:
-    """Start a check in the background, unless one of this assignment runs already."""
-    background: BackgroundRunner = request.app.state.background
-    await run_in_threadpool(_refuse_non_instructors, service, visitor, course)
-    back = RedirectResponse(request.url.path, status_code=303)
+@router.post(_INTEGRITY_PATH)
+async def create_integrity_check(page: AssignmentPage, form: FormDep) -> Response:
+    """Start a check in the background, unless one of this assignment is running already."""
+    background: BackgroundRunner = page.request.app.state.background
+    await run_in_threadpool(_refuse_non_instructors, page)
     if not background.reserve():
-        if await run_in_threadpool(_is_running, service, visitor, course, assignment, at):
-            return back
+        _, results = await run_in_threadpool(_load_results, page)
+        if results.is_running:
+            return page.redirect()
         raise RequestRefused(
-            "Another check is under way; this one can be started when it is done.",
+            "Another check is running. Start this one when it has finished.",
             code="integrity.busy",
         )
-
-    def start(session: Session) -> IntegrityCheckLine | None:
-        membership = get_membership(session, visitor.caller, run_id=course)
-        return start_check(session, service.context, membership, assignment=assignment, at=at)
-
     check = None
     try:
-        check = await service.writer.run(start)
+        check = await page.write(
+            lambda session: start_check(
+                session,
+                page.grading,
+                page.membership(session),
+                assignment=page.assignment,
+                at=page.at,
+            )
+        )
     finally:
         if check is None:
             background.release()
     if check is not None:
-        background.start(partial(_run_check, service, check))
-    return back
+        background.start(partial(_run_check, page.service, check))
+    return page.redirect()
 
 
 def _run_check(service: Service, check: IntegrityCheckLine, should_end: Any) -> None:
@@ -139,21 +111,13 @@ def _run_check(service: Service, check: IntegrityCheckLine, should_end: Any) -> 
     CheckRun(service.database, write, service.context, service.clock, should_end, check).run()
 
 
-def _refuse_non_instructors(service: Service, visitor: Visitor, course: str) -> None:
-    with service.database.read() as session:
-        get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
-
-
-def _is_running(service: Service, visitor: Visitor, course: str, assignment: str, at: Any) -> bool:
-    with service.database.read() as session:
-        membership = get_membership(session, visitor.caller, run_id=course)
-        return load_results(
-            session, service.context, membership, assignment=assignment, at=at
-        ).is_running
+def _refuse_non_instructors(page: AssignmentPage) -> None:
+    with page.read() as session:
+        page.membership(session, Role.INSTRUCTOR)
 
 
 def _describe_evidence(evidence: ResemblanceEvidence, results: IntegrityResults) -> dict[str, Any]:
-    """A resemblance with its chance and times in words."""
+    """A resemblance with its probability and time difference in words."""
     found, chance = evidence.found, evidence.chance
     rubric = results.published.assignment.rubrics.get(found.question)
     apart = ""
@@ -170,35 +134,35 @@ def _describe_evidence(evidence: ResemblanceEvidence, results: IntegrityResults)
 
 
 def format_chance(probability: float, *, is_bound: bool = False) -> str:
-    """A probability as people say it; with `is_bound` it is known to be smaller."""
+    """A probability in words; with `is_bound` it is an upper bound."""
     if probability >= 0.5:
-        return "not known" if is_bound else "more likely than not"
+        return "unknown" if is_bound else "more likely than not"
     if probability <= 0:
-        return "next to none"
+        return "almost zero"
     return f"{'less than' if is_bound else 'about'} 1 in {_round_down(1 / probability):,}"
 
 
 def _format_chance_for_any(chance: CoincidenceRate) -> str:
-    """How probable it is to solve at least one of the others' variants by accident."""
+    """The chance of solving at least one other variant by accident."""
     return format_chance(chance.for_any, is_bound=chance.is_bound)
 
 
 def _format_chance_for_one(chance: CoincidenceRate) -> str:
-    """The same for the variant of one student."""
+    """The chance of solving one given variant by accident."""
     one = chance.bound_for_one if chance.is_bound else chance.for_one
     return format_chance(one, is_bound=chance.is_bound)
 
 
 def format_time_difference(moment: datetime, other: datetime) -> str:
     """How much earlier or later another moment is: 2 h 13 min earlier."""
-    said = format_relative_time(other, moment)
-    if said.endswith(" ago"):
-        return said.removesuffix(" ago") + " earlier"
-    return said.removeprefix("in ") + " later"
+    text = format_relative_time(other, moment)
+    if text.endswith(" ago"):
+        return text.removesuffix(" ago") + " earlier"
+    return text.removeprefix("in ") + " later"
 
 
 def _round_down(number: float) -> int:
-    """To two digits, and never up, so that nothing is said to be rarer than it is."""
+    """Round down to two digits, so that nothing appears rarer than it is."""
     whole = int(number)
     step = int(10 ** max(len(str(whole)) - 2, 0))
     return whole // step * step

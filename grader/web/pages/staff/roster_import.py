@@ -1,111 +1,88 @@
-"""A roster file: first what it would change, then exactly that."""
+"""Importing a roster file: a preview of its changes, then exactly those changes."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi import APIRouter, Response
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import get_membership_as
 from grader.accounts.roster_files import decode_roster, read_roster
 from grader.accounts.roster_plans import RosterChangeKind, RosterPlan, plan_roster
 from grader.accounts.rosters import apply_confirmed_roster
 from grader.domain.roles import Role
 from grader.errors import KeysetError, MalformedRequest, RequestRefused
 from grader.store.database import Session
+from grader.web.pages.context import COURSE_PATH, CoursePage
 from grader.web.pages.form_state import FormState
-from grader.web.pages.rendering import PageRoute, Visitor, VisitorDep, render
+from grader.web.pages.rendering import PageRoute
 from grader.web.pages.student.answer_form import SubmittedForm, SubmittedFormDep
-from grader.web.params import CourseId
-from grader.web.service import ReceivedAt, Service, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
-_IMPORT = "/courses/{course}/roster/import"
-#: So many may leave without saying that it is meant, as in the API.
+_IMPORT_PATH = COURSE_PATH + "/roster/import"
+#: Maximum students who may leave without confirmation, as in the API.
 _MAX_UNCONFIRMED_LEAVING = 5
-#: What happens to one, and to many.
+#: What happens to one person, and to several.
 _KIND_TEXTS = {
     RosterChangeKind.NEW: ("new", "new"),
     RosterChangeKind.ENROLLED: ("enrolled", "enrolled"),
-    RosterChangeKind.RETURNING: ("comes back", "come back"),
+    RosterChangeKind.RETURNING: ("returns", "return"),
     RosterChangeKind.CHANGED: ("changed", "changed"),
     RosterChangeKind.UNCHANGED: ("unchanged", "unchanged"),
     RosterChangeKind.LEAVING: ("leaves", "leave"),
 }
 
 
-@router.get(_IMPORT)
-def show_import_form(
-    request: Request, course: CourseId, visitor: VisitorDep, service: ServiceDep
-) -> Response:
-    """A form for a roster: a file, or its text."""
-    return _render_import_form(request, visitor, service, course, FormState())
+@router.get(_IMPORT_PATH)
+def show_import_form(page: CoursePage) -> Response:
+    """A form for a roster, as a file or as text."""
+    return _render_import_form(page, FormState())
 
 
-@router.post(_IMPORT)
-async def import_roster(
-    request: Request,
-    course: CourseId,
-    visitor: VisitorDep,
-    sent: SubmittedFormDep,
-    service: ServiceDep,
-    at: ReceivedAt,
-) -> Response:
-    """Show what a roster would change; apply it where that was seen and confirmed."""
-    if sent.fields.get("action") == "edit":
-        typed = FormState(sent.fields)
-        return await run_in_threadpool(
-            _render_import_form, request, visitor, service, course, typed
-        )
-    if sent.fields.get("action") != "apply":
-        return await run_in_threadpool(_render_preview, request, visitor, service, course, sent)
+@router.post(_IMPORT_PATH)
+async def import_roster(page: CoursePage, sent: SubmittedFormDep) -> Response:
+    """Show what a roster would change; apply it once the preview was confirmed."""
+    fields = sent.fields
+    if fields.get("action") == "edit":
+        return await run_in_threadpool(_render_import_form, page, FormState(fields))
+    if fields.get("action") != "apply":
+        return await run_in_threadpool(_render_preview, page, sent)
 
     def apply(session: Session) -> None:
-        membership = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
         plan = apply_confirmed_roster(
             session,
-            membership,
-            read_roster(sent.fields.get("csv", "")),
-            is_complete="is_complete" in sent.fields,
-            digest=sent.fields.get("seen", ""),
-            at=at,
-            by=visitor.caller.id,
+            page.membership(session, Role.INSTRUCTOR),
+            read_roster(fields.get("csv", "")),
+            is_complete="is_complete" in fields,
+            digest=fields.get("seen", ""),
+            at=page.at,
+            by=page.caller.id,
         )
-        _refuse_many_leaving(plan, is_meant="leaving" in sent.fields)
+        _refuse_many_leaving(plan, is_confirmed="leaving" in fields)
 
     try:
-        await service.writer.run(apply)
+        await page.write(apply)
     except (MalformedRequest, RequestRefused) as error:
-        return await run_in_threadpool(
-            _render_preview, request, visitor, service, course, sent, error=error
-        )
-    return RedirectResponse(f"/courses/{course}/roster?done=applied", status_code=303)
+        return await run_in_threadpool(_render_preview, page, sent, error)
+    return page.redirect(f"/courses/{page.course}/roster?done=applied")
 
 
-def _refuse_many_leaving(plan: RosterPlan, *, is_meant: bool) -> None:
-    """Refuse to let many leave unless it is meant: a roster may have been cut off."""
+def _refuse_many_leaving(plan: RosterPlan, *, is_confirmed: bool) -> None:
+    """Refuse to end many enrolments without confirmation: the file may be incomplete."""
     leaving = len(plan.of(RosterChangeKind.LEAVING))
-    if leaving > _MAX_UNCONFIRMED_LEAVING and not is_meant:
+    if leaving > _MAX_UNCONFIRMED_LEAVING and not is_confirmed:
         raise RequestRefused(
-            f"{leaving} students would leave. Tick the box if that is meant.",
+            f"{leaving} students would leave. Tick the box to confirm this.",
             code="roster.leaving",
         )
 
 
 def _render_preview(
-    request: Request,
-    visitor: Visitor,
-    service: Service,
-    course: str,
-    sent: SubmittedForm,
-    *,
-    error: KeysetError | None = None,
+    page: CoursePage, sent: SubmittedForm, error: KeysetError | None = None
 ) -> Response:
     """What a roster would change, or what is wrong with it."""
     fields = dict(sent.fields)
-    with service.database.read() as session:
-        membership = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
+    with page.read() as session:
+        membership = page.membership(session, Role.INSTRUCTOR)
         try:
             if "file" in sent.files:
                 fields["csv"] = decode_roster(sent.files["file"][1])
@@ -113,16 +90,13 @@ def _render_preview(
             roster = read_roster(fields.get("csv", ""))
             plan = plan_roster(session, membership, roster, is_complete=is_complete)
         except MalformedRequest as refused:
-            typed = FormState.refused(fields, refused)
-            return _render_import_form(request, visitor, service, course, typed)
-    typed = FormState.refused(fields, error) if error else FormState(fields)
-    return render(
-        request,
-        "roster_plan.html",
-        status=typed.status,
-        visitor=visitor,
+            return _render_import_form(page, FormState.refused(fields, refused))
+    form = FormState.refused(fields, error) if error else FormState(fields)
+    return page.render(
+        "staff/roster/plan.html",
+        status=form.status,
         membership=membership,
-        typed=typed,
+        form=form,
         plan=plan,
         changes=[
             each
@@ -136,16 +110,9 @@ def _render_preview(
     )
 
 
-def _render_import_form(
-    request: Request, visitor: Visitor, service: Service, course: str, typed: FormState
-) -> Response:
-    with service.database.read() as session:
-        membership = get_membership_as(session, visitor.caller, Role.INSTRUCTOR, run_id=course)
-    return render(
-        request,
-        "roster_import.html",
-        status=typed.status,
-        visitor=visitor,
-        membership=membership,
-        typed=typed,
+def _render_import_form(page: CoursePage, form: FormState) -> Response:
+    with page.read() as session:
+        membership = page.membership(session, Role.INSTRUCTOR)
+    return page.render(
+        "staff/roster/import.html", status=form.status, membership=membership, form=form
     )

@@ -1,15 +1,15 @@
-"""What a rubric claims and what its examples do, in words."""
+"""A rubric in words: graded items, misconceptions, example runs, and its highlighted file."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from markupsafe import Markup, escape
+from pygments.lexers.data import YamlLexer
+from pygments.token import Token
 
 from grader.grading.publishing.example_runs import ExampleRun
 from grader.rubric.catalog import Rubric
@@ -29,7 +29,7 @@ from grader.rubric.forms import (
 )
 from grader.web.pages.format import format_points
 
-# What an example sends may be a whole matrix; its file has the rest.
+# An example may send a whole matrix; the file shows it in full.
 _MAX_SHOWN_CHARACTERS = 300
 
 
@@ -52,14 +52,14 @@ def _format_point_count(points: Decimal | None) -> str:
 
 
 def list_graded_items(rubric: Rubric) -> list[GradedItem]:
-    """Everything in a file that earns points, in order: criteria, then fields."""
+    """Everything that earns points: criteria, then fields."""
     has_samples = rubric.question.key_sets is not None
-    claims = [_describe_criterion(each, has_samples=has_samples) for each in rubric.form.criteria]
+    items = [_describe_criterion(each, has_samples=has_samples) for each in rubric.form.criteria]
     for name, form in rubric.form.answer.items():
-        claim = _describe_field(name, form)
-        if claim is not None:
-            claims.append(claim)
-    return claims
+        item = _describe_field(name, form)
+        if item is not None:
+            items.append(item)
+    return items
 
 
 def _describe_criterion(form: CriterionForm, *, has_samples: bool) -> GradedItem:
@@ -84,7 +84,9 @@ def _describe_field(name: str, form: AnswerForm) -> GradedItem | None:
             return None
         case NumberForm():
             scales = ", ".join(f"{each:g}" for each in form.scales)
-            tried = (f"the earlier answer is tried times {scales}",) if scales != "1" else ()
+            tried = (
+                (f"the earlier answer is also tried scaled by {scales}",) if scales != "1" else ()
+            )
             level = f"all points within {form.tolerance:g} of it"
             return GradedItem(
                 form.title or name, form.points, "a number, compared", str(form.number),
@@ -102,7 +104,7 @@ def _describe_field(name: str, form: AnswerForm) -> GradedItem | None:
             points = sum((each.points for each in review.items), Decimal(0))
             return GradedItem(name, points, "a person", "", items)
         case ExternalForm():
-            return GradedItem(name, form.external, "a score from outside", "", ())
+            return GradedItem(name, form.external, "an external score", "", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,32 +114,29 @@ class MisconceptionText:
     id: str
     say: str
     signs: tuple[tuple[str, str], ...]
-    """Words, and the expression that belongs to them."""
+    """A description, and its expression."""
     about: tuple[str, ...]
 
 
 def list_misconceptions(rubric: Rubric) -> list[MisconceptionText]:
-    """The misconceptions of a file, the most telling first."""
+    """The misconceptions of a rubric, in its order."""
     return [_describe_misconception(each) for each in rubric.form.misconceptions]
 
 
 def _describe_misconception(form: MisconceptionForm) -> MisconceptionText:
-    signs = [("holds on nearly all key sets:", form.when)] if form.when else []
+    signs = [("true on nearly all key sets:", form.when)] if form.when else []
     tries = ", ".join(f"{each:g}" for each in form.tries)
     with_t = f" for a t of {tries}" if tries else ""
     signs += [
-        (f"would earn everything{with_t}:", f"{name} = {code}")
+        (f"would earn full credit{with_t}:", f"{name} = {code}")
         for name, code in form.passes.items()
     ]
     return MisconceptionText(form.id, form.say, tuple(signs), form.about)
 
 
-# Examples
-
-
 @dataclass(frozen=True, slots=True)
 class ExampleText:
-    """An example: what is sent, what its file says, what came out."""
+    """An example: its answer, the stated result, and the actual result."""
 
     name: str
     line: int | None
@@ -150,7 +149,7 @@ class ExampleText:
 
 
 def list_examples(rubric: Rubric, tried: tuple[ExampleRun, ...]) -> list[ExampleText]:
-    """The examples of a file with what came out of them, in order."""
+    """The examples of a rubric with their results, in its order."""
     return [_describe_example(rubric, place, each) for place, each in enumerate(tried)]
 
 
@@ -191,7 +190,7 @@ def _list_remarks(example: ExampleForm) -> list[str]:
         remarks.append(f"with the earlier answer {fields}")
     if example.by_chance:
         share = f"{example.by_chance * 100:.4g} %"
-        remarks.append(f"on {share} of the variants it may come out otherwise")
+        remarks.append(f"may differ on {share} of the variants")
     return remarks
 
 
@@ -210,7 +209,7 @@ def _describe_expected(example: ExampleForm) -> str:
 
 
 def _describe_outcomes(tried: ExampleRun) -> str:
-    """What came out on all variants, in as few words as it takes."""
+    """The results on all variants, each distinct one once."""
     counted = Counter(
         _describe_outcome(each.earned, each.refused, each.shown) for each in tried.outcomes
     )
@@ -228,41 +227,14 @@ def _describe_outcome(earned: Decimal | None, refused: str, shown: tuple[str, ..
     return f"{points}; {', '.join(shown)}" if shown else points
 
 
-_KEY = re.compile(r"^(?P<before>\s*(?:- )*)(?P<key>[A-Za-z_][\w ,.-]*)(?P<colon>:)(?=\s|$)")
-_BLOCK = re.compile(r"[:-]\s+[|>][+-]?\d?\s*(?:#.*)?$")
-_COMMENT = re.compile(r"(?:^|(?<=\s))#.*$")
-
-
 def render_yaml_lines(text: str) -> list[Markup]:
-    """Every line of a file, safe to be shown."""
-    return list(_render_lines(text.splitlines()))
-
-
-def _render_lines(lines: list[str]) -> Iterator[Markup]:
-    # Inside a block of text nothing is a key and nothing a comment, however much it looks so.
-    block: int | None = None
-    for line in lines:
-        indent = len(line) - len(line.lstrip())
-        if block is not None and (not line.strip() or indent > block):
-            yield escape(line)
-            continue
-        block = indent if _BLOCK.search(line) else None
-        yield _render_line(line)
-
-
-def _render_line(line: str) -> Markup:
-    comment = next(
-        (each for each in _COMMENT.finditer(line) if _is_outside_quotes(line, each.start())), None
-    )
-    code = line[: comment.start()] if comment else line
-    marked = Markup("<i>{}</i>").format(line[comment.start() :]) if comment else Markup()
-    key = _KEY.match(code)
-    if key is None:
-        return escape(code) + marked
-    rest = code[key.end() :]
-    return Markup("{}<b>{}</b>:{}").format(key["before"], key["key"], rest) + marked
-
-
-def _is_outside_quotes(line: str, place: int) -> bool:
-    """Whether no quotes are open at a place of a line."""
-    return all(line.count(quote, 0, place) % 2 == 0 for quote in "\"'")
+    """The lines of a YAML file as HTML: keys in <b>, comments in <i>."""
+    lines = [Markup()]
+    for kind, value in YamlLexer(stripnl=False, ensurenl=False).get_tokens(text):
+        tag = "b" if kind is Token.Name.Tag else "i" if kind[:1] == ("Comment",) else ""
+        for number, piece in enumerate(value.split("\n")):
+            if number:
+                lines.append(Markup())
+            if piece:
+                lines[-1] += Markup(f"<{tag}>{{}}</{tag}>").format(piece) if tag else escape(piece)
+    return lines if lines[-1] else lines[:-1]

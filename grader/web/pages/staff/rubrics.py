@@ -1,4 +1,4 @@
-"""Rubrics for staff: what is in force, what it claims, how its examples come out, what changed."""
+"""Rubrics for staff: what is in force, what earns points, example runs, and versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from anyio import CapacityLimiter
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import Membership, get_membership_as
+from grader.accounts.callers import Membership
 from grader.domain.roles import Role
 from grader.errors import NotFound
 from grader.grading.context import PublishedAssignment
@@ -27,84 +27,69 @@ from grader.grading.publishing.history import (
     load_history,
 )
 from grader.grading.publishing.publish import EXAMPLE_VARIANTS
-from grader.rubric.catalog import Rubric
-from grader.web.pages.rendering import PageRoute, Visitor, VisitorDep, is_htmx_request, render
+from grader.web.pages.context import (
+    ASSIGNMENT_PATH,
+    AssignmentContext,
+    AssignmentPage,
+    QuestionPage,
+)
+from grader.web.pages.rendering import PageRoute
 from grader.web.pages.staff.rubric_text import (
     list_examples,
     list_graded_items,
     list_misconceptions,
     render_yaml_lines,
 )
-from grader.web.params import AssignmentId, CourseId, QuestionId
-from grader.web.service import Service, ServiceDep
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
-_RUBRICS = "/courses/{course}/assignments/{assignment}/rubrics"
-_QUESTION = _RUBRICS + "/{question}"
+_RUBRICS_PATH = ASSIGNMENT_PATH + "/rubrics"
+_QUESTION_PATH = _RUBRICS_PATH + "/{question}"
 _Number = Annotated[str, Query(max_length=9)]
 
 
 def _load_rubrics(
-    service: Service, visitor: Visitor, course: str, assignment: str
+    page: AssignmentContext,
 ) -> tuple[Membership, PublishedAssignment, PublicationHistory]:
-    """Where the visitor is, what is in force there, and what was published before."""
-    with service.database.read() as session:
-        membership = get_membership_as(session, visitor.caller, Role.ASSISTANT, run_id=course)
-        published = service.context.in_force(session, run_id=course, assignment=assignment)
-        history = load_history(session, run_id=course, assignment=assignment)
-    return membership, published, history
+    """The visitor's membership, the publication in force, and the history."""
+    with page.read() as session:
+        membership = page.membership(session, Role.ASSISTANT)
+        history = load_history(session, run_id=page.course, assignment=page.assignment)
+        return membership, page.published(session), history
 
 
-@router.get(_RUBRICS)
-def show_rubrics(
-    request: Request,
-    course: CourseId,
-    assignment: AssignmentId,
-    visitor: VisitorDep,
-    service: ServiceDep,
-) -> Response:
-    """All questions with their rubrics, and everything that was published."""
-    membership, published, history = _load_rubrics(service, visitor, course, assignment)
+@router.get(_RUBRICS_PATH)
+def show_rubrics(page: AssignmentPage) -> Response:
+    """All questions with their rubrics, and all publications."""
+    membership, published, history = _load_rubrics(page)
     rubrics = published.assignment.rubrics
-    return render(
-        request,
-        "rubrics.html",
-        visitor=visitor,
+    return page.render(
+        "staff/rubrics/rubrics.html",
         membership=membership,
         published=published,
         rubrics=rubrics,
         changed={name: history.versions_of(name)[0] for name in rubrics},
-        trials={name: find_example_runs(service.context, each) for name, each in rubrics.items()},
-        claims={name: len(list_graded_items(each)) for name, each in rubrics.items()},
+        trials={name: find_example_runs(page.grading, each) for name, each in rubrics.items()},
+        item_counts={name: len(list_graded_items(each)) for name, each in rubrics.items()},
         history=history,
     )
 
 
-@router.get(_QUESTION)
-def show_rubric(
-    request: Request,
-    course: CourseId,
-    assignment: AssignmentId,
-    question: QuestionId,
-    visitor: VisitorDep,
-    service: ServiceDep,
-) -> Response:
-    """A question's file as it is in force, and what it says in words."""
-    membership, published, history = _load_rubrics(service, visitor, course, assignment)
-    rubric = published.rubric(question)
-    trial = find_example_runs(service.context, rubric)
-    return render(
-        request,
-        "rubric.html",
-        visitor=visitor,
+@router.get(_QUESTION_PATH)
+def show_rubric(page: QuestionPage) -> Response:
+    """The rubric of a question in force, as a file and in words."""
+    membership, published, history = _load_rubrics(page)
+    rubric = published.rubric(page.question)
+    trial = find_example_runs(page.grading, rubric)
+    return page.render(
+        "staff/rubrics/rubric.html",
         membership=membership,
         published=published,
         rubric=rubric,
         lines=render_yaml_lines(rubric.text),
-        claims=list_graded_items(rubric),
-        signs=list_misconceptions(rubric),
-        versions=history.versions_of(question),
+        items=list_graded_items(rubric),
+        misconceptions=list_misconceptions(rubric),
+        versions=history.versions_of(page.question),
         trial=trial,
         examples=list_examples(rubric, trial.tried) if trial else [],
         variants=SHOWN_VARIANTS,
@@ -112,31 +97,19 @@ def show_rubric(
     )
 
 
-@router.get(_QUESTION + "/examples")
+@router.get(_QUESTION_PATH + "/examples")
 async def show_examples(
-    request: Request,
-    course: CourseId,
-    assignment: AssignmentId,
-    question: QuestionId,
-    visitor: VisitorDep,
-    service: ServiceDep,
-    short: Annotated[str, Query(max_length=5)] = "",
+    page: QuestionPage, short: Annotated[str, Query(max_length=5)] = ""
 ) -> Response:
-    """How the examples of a question come out; a part of a page where only that is asked for."""
-
-    def look() -> tuple[Membership, PublishedAssignment, Rubric]:
-        membership, published, _ = _load_rubrics(service, visitor, course, assignment)
-        return membership, published, published.rubric(question)
-
-    membership, published, rubric = await run_in_threadpool(look)
+    """Run the examples of a question, and show the results."""
+    membership, published, _ = await run_in_threadpool(_load_rubrics, page)
+    rubric = published.rubric(page.question)
     trial = await anyio.to_thread.run_sync(
-        run_rubric_examples, service.context, rubric, limiter=_get_limiter(request)
+        run_rubric_examples, page.grading, rubric, limiter=_get_limiter(page.request)
     )
-    part = "parts/examples_short.html" if short else "parts/examples.html"
-    return render(
-        request,
-        part if is_htmx_request(request) else "rubric_examples.html",
-        visitor=visitor,
+    part = "examples_short" if short else "examples"
+    return page.render(
+        f"staff/rubrics/{part if page.is_htmx else 'examples_page'}.html",
         membership=membership,
         published=published,
         rubric=rubric,
@@ -148,7 +121,7 @@ async def show_examples(
 
 
 def _get_limiter(request: Request) -> CapacityLimiter:
-    """Examples take a core for seconds: they are tried one after another, beside the readers."""
+    """Allow one run at a time: examples keep a core busy for seconds."""
     state = request.app.state
     if not hasattr(state, "examples_limiter"):
         state.examples_limiter = CapacityLimiter(1)
@@ -156,41 +129,36 @@ def _get_limiter(request: Request) -> CapacityLimiter:
     return limiter
 
 
-@router.get(_QUESTION + "/versions")
+@router.get(_QUESTION_PATH + "/versions")
 def show_versions(
-    request: Request,
-    course: CourseId,
-    assignment: AssignmentId,
-    question: QuestionId,
-    visitor: VisitorDep,
-    service: ServiceDep,
+    page: QuestionPage,
     before: Annotated[_Number, Query(alias="from")] = "",
     after: Annotated[_Number, Query(alias="to")] = "",
 ) -> Response:
-    """The published versions of a question's file, and the difference of two of them."""
-    membership, published, history = _load_rubrics(service, visitor, course, assignment)
-    versions = history.versions_of(question)
+    """The published versions of a rubric, and the difference between two of them."""
+    membership, published, history = _load_rubrics(page)
+    versions = history.versions_of(page.question)
     if not versions:
         raise NotFound
     newest = _read_number(after) if after else versions[0].line.number
     oldest = _read_number(before) if before else _find_previous_number(versions, newest)
-    with service.database.read() as session:
+    with page.read() as session:
         texts = [
-            get_rubric_text(session, history.get(number), question=question)
+            get_rubric_text(session, history.get(number), question=page.question)
             for number in (oldest, newest)
         ]
     difference = compare_texts(*texts)
-    return render(
-        request,
-        "rubric_versions.html",
-        visitor=visitor,
+    return page.render(
+        "staff/rubrics/versions.html",
         membership=membership,
         published=published,
-        question=question,
+        question=page.question,
         versions=versions,
         oldest=oldest,
         newest=newest,
-        numbers=[each.line.number for each in history.publications if question in each.versions],
+        numbers=[
+            each.line.number for each in history.publications if page.question in each.versions
+        ],
         difference=difference,
         added=sum(each.kind is DiffKind.ADDED for each in difference),
         removed=sum(each.kind is DiffKind.REMOVED for each in difference),
@@ -205,6 +173,6 @@ def _read_number(text: str) -> int:
 
 
 def _find_previous_number(versions: tuple[PublicationChange, ...], newest: int) -> int:
-    """Where the version before that of `newest` came from; the same where there is none."""
-    brought = [each.line.number for each in versions if each.line.number <= newest]
-    return brought[1] if len(brought) > 1 else newest
+    """The publication of the version before `newest`; `newest` itself for the first version."""
+    numbers = [each.line.number for each in versions if each.line.number <= newest]
+    return numbers[1] if len(numbers) > 1 else newest

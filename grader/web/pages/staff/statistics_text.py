@@ -1,8 +1,6 @@
-"""Statistics as staff read them: shares, spans of time, and how far an answer is off."""
+"""Statistics as text: shares, durations, and how far an answer is off."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from grader.domain.behaviour import GAP_EDGES, Gap, Trait
 from grader.domain.verdicts import Reason
@@ -20,7 +18,7 @@ _QUARTERS = ("less than a quarter", "a quarter to a half", "half to three quarte
 
 
 def format_share(value: float | None) -> str:
-    """A share in percent; a dash where there is none. Only none and all are 0 % and 100 %."""
+    """A share in percent; a dash for None. Only exact zero and one are 0 % and 100 %."""
     if value is None:
         return "–"
     text = f"{100 * value:.0f}"
@@ -37,14 +35,14 @@ def format_correlation(value: float | None) -> str:
 
 
 def format_p_value(p_value: float) -> str:
-    """A p-value with as many digits as it deserves."""
+    """A p-value with two or three significant digits."""
     if p_value < 0.001:
         return "p < 0.001"
     return f"p = {p_value:.3f}" if p_value < 0.1 else f"p = {p_value:.2f}"
 
 
 def format_duration(value: float | None) -> str:
-    """A span of work: 45 s, 12 min, 1 h 5 min."""
+    """A duration: 45 s, 12 min, 1 h 5 min."""
     if value is None:
         return "–"
     if value < 90:
@@ -59,7 +57,7 @@ def format_count(count: int, one: str, more: str | None = None) -> str:
 
 
 def describe_trait(each: Trait) -> str:
-    """Why a criterion came out as it did, and by how much; empty where nothing more is known."""
+    """The reason for an outcome, and by how much; empty where both are unknown."""
     reason = _REASONS.get(Reason(each.reason), "") if each.reason in set(Reason) else ""
     return ", ".join(filter(None, (reason, _describe_gap(each.gap) if each.gap else "")))
 
@@ -86,10 +84,3 @@ def _describe_factor(size: int) -> str:
     if size == len(GAP_EDGES):
         return f"more than {GAP_EDGES[-1]:,} times"
     return f"{GAP_EDGES[size - 1]:,} to {GAP_EDGES[size]:,} times"
-
-
-def join_names(names: Sequence[str]) -> str:
-    """Names in a row: a, b and c."""
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"

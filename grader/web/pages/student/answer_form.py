@@ -1,4 +1,4 @@
-"""The form of an answer: what stands in it, as an answer, and back."""
+"""The answer form: reading it, reading an answer from it, and filling it in again."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from grader.grading.submissions.uploads import MAX_BYTES
 from grader.reading.fields import ArrayField, ChoiceField, Field, FileField, NumberField, TextField
 from grader.web.auth import refuse_forged
 from grader.web.http.body import read_body, read_form
-from grader.web.pages.rendering import MAX_FORM_BYTES, VisitorDep
+from grader.web.pages.context import MAX_FORM_BYTES, VisitorDep
 
 _MULTIPART = "multipart/form-data"
 
 
 @dataclass(frozen=True, slots=True)
 class SubmittedForm:
-    """A form that was sent: its fields, and the files that were chosen in it by field."""
+    """A submitted form: its fields, and its files by field."""
 
     fields: dict[str, str]
     files: dict[str, tuple[str, bytes]]
 
 
 async def read_submitted_form(request: Request, visitor: VisitorDep) -> SubmittedForm:
-    """The form of an answer, with files or without."""
+    """A form with or without files, which must come from one of our pages."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == _MULTIPART:
         sent = await _read_with_files(request)
@@ -43,8 +43,7 @@ SubmittedFormDep = Annotated[SubmittedForm, Depends(read_submitted_form)]
 
 
 async def _read_with_files(request: Request) -> SubmittedForm:
-    most = MAX_FORM_BYTES + MAX_BYTES
-    body = await read_body(request, types=(_MULTIPART,), most_bytes=most)
+    body = await read_body(request, types=(_MULTIPART,), most_bytes=MAX_FORM_BYTES + MAX_BYTES)
 
     async def whole() -> AsyncGenerator[bytes, None]:
         yield body
@@ -61,29 +60,25 @@ async def _read_with_files(request: Request) -> SubmittedForm:
     for name, value in form.multi_items():
         if isinstance(value, UploadFile):
             content = await value.read()
-            # A browser sends the field of a file that was not chosen as an empty one.
+            # Browsers send an empty part for a file field where nothing was chosen.
             if content or value.filename:
                 files[name] = (value.filename or "", content)
         else:
             fields[name] = value
     await form.close()
     if any("\0" in text for field in fields.items() for text in field):
-        raise MalformedRequest("The form holds the character U+0000.", code="form.invalid")
+        raise MalformedRequest("The form contains the character U+0000.", code="form.invalid")
     return SubmittedForm(fields, files)
 
 
 def read_answer_from_form(form: Mapping[str, str], fields: Sequence[Field]) -> dict[str, Any]:
-    """The answer in a form: text for numbers and formulas, options, and what was written.
+    """The answer in a form: numbers and formulas as text, options, and written text.
 
-    What was left empty is left out, so that it is told what is missing. A file that belongs to a
-    text follows it as a link.
+    Empty fields are left out, so that the check reports them as missing. A file that belongs to a
+    text is appended to it as a link.
     """
-    sent: dict[str, Any] = {}
-    for field in fields:
-        found = _read_value(form, field)
-        if found:
-            sent[field.name] = found
-    return sent
+    values = {field.name: _read_value(form, field) for field in fields}
+    return {name: value for name, value in values.items() if value}
 
 
 def _read_value(form: Mapping[str, str], field: Field) -> Any:
@@ -97,14 +92,14 @@ def _read_value(form: Mapping[str, str], field: Field) -> Any:
         case FileField():
             return file
         case ArrayField() | NumberField() | ChoiceField():
-            written = form.get(name, "")
-            return written if written.strip() else ""
+            text = form.get(name, "")
+            return text if text.strip() else ""
         case _:
             return ""
 
 
 def fill_form(answer: Mapping[str, Any]) -> dict[str, str]:
-    """The form that an answer would have come from, so that it can be changed and sent again."""
+    """The form fields of an earlier answer, so that it can be changed and sent again."""
     form: dict[str, str] = {}
     for field, sent in answer.items():
         if isinstance(sent, str):
@@ -117,7 +112,7 @@ def fill_form(answer: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _format_value(sent: Any) -> str:
-    """Numbers as they are read again: a list in brackets, each row of a matrix on its own line."""
+    """Numbers in a notation that is read back: a list in brackets, a matrix row by row."""
     if isinstance(sent, list) and sent and all(isinstance(row, list) for row in sent):
         return "[" + ",\n ".join(str(row) for row in sent) + "]"
     return str(sent)

@@ -1,4 +1,4 @@
-"""What a question gives, to be taken away: as files, and as calls with everything filled in."""
+"""A question's given values as files, and API calls to copy."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import orjson
 from fastapi import APIRouter, Path, Response
 
 from grader.errors import NotFound
+from grader.feedback.examples import make_example
 from grader.feedback.given import build_given_values
-from grader.grading.attempts.open_questions import OpenedQuestion
-from grader.web.api import models as m
-from grader.web.pages.question_context import QUESTION_PATH, QuestionContext, QuestionContextDep
+from grader.rubric.catalog import Rubric
+from grader.web.pages.context import QUESTION_PATH, QuestionPage
 from grader.web.pages.rendering import PageRoute
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -27,7 +27,7 @@ _TYPES = {
     "csv": "text/csv; charset=utf-8",
     "txt": "text/plain; charset=utf-8",
 }
-#: What the download is called that holds everything.
+#: The name of the download with all given values.
 _ALL = "given"
 
 
@@ -40,21 +40,21 @@ class GivenArray:
     is_vector: bool
 
     def to_numpy(self) -> str:
-        """As Python would write it, in full precision."""
+        """A line of Python, in full precision."""
         if self.is_vector:
             return f"{self.name} = np.array({self.rows[0]!r})"
         rows = ",\n    ".join(repr(row) for row in self.rows)
         return f"{self.name} = np.array([\n    {rows},\n])"
 
     def to_csv(self) -> str:
-        """A line for each row, in full precision."""
+        """One line per row, in full precision."""
         text = io.StringIO()
         csv.writer(text).writerows([[repr(entry) for entry in row] for row in self.rows])
         return text.getvalue()
 
 
 def list_arrays(given: Mapping[str, Any]) -> list[GivenArray]:
-    """What is given and is a matrix or a vector."""
+    """The given vectors and matrices."""
     arrays = []
     for name, value in given.items():
         if isinstance(value, list):
@@ -63,40 +63,35 @@ def list_arrays(given: Mapping[str, Any]) -> list[GivenArray]:
     return arrays
 
 
-def _load_given(shown: OpenedQuestion) -> dict[str, Any]:
-    rubric = shown.question.rubric
-    return build_given_values(rubric.scope, shown.variant, rubric.form.given)
-
-
 @router.get(QUESTION_PATH + "/given/{file}")
 async def download_given(
-    here: QuestionContextDep,
+    page: QuestionPage,
     file: Annotated[str, Path(max_length=80, pattern=r"^[\w-]+\.(json|csv|txt)$")],
 ) -> Response:
-    """A given array or all of them, as JSON, CSV or for NumPy."""
-    seen = await here.look()
+    """A given array or all given values, as JSON, CSV or for NumPy."""
+    opened = (await page.view()).opened
+    rubric = opened.question.rubric
+    given = build_given_values(rubric.scope, opened.variant, rubric.form.given)
     name, _, kind = file.rpartition(".")
-    content = _encode_given(seen.shown, name, kind)
     return Response(
-        content,
+        _encode_given(given, name, kind),
         media_type=_TYPES[kind],
-        headers={"Content-Disposition": f'attachment; filename="{here.question}-{file}"'},
+        headers={"Content-Disposition": f'attachment; filename="{page.question}-{file}"'},
     )
 
 
-def _encode_given(shown: OpenedQuestion, name: str, kind: str) -> str | bytes:
-    given = _load_given(shown)
+def _encode_given(given: dict[str, Any], name: str, kind: str) -> str | bytes:
     arrays = {each.name: each for each in list_arrays(given)}
-    match name, kind:
-        case _, "json" if name == _ALL:
+    match kind:
+        case "json" if name == _ALL:
             return orjson.dumps(given, option=orjson.OPT_INDENT_2)
-        case _, "txt" if name == _ALL:
+        case "txt" if name == _ALL:
             return _format_for_numpy(given, arrays)
-        case _, "json" if name in given:
+        case "json" if name in given:
             return orjson.dumps(given[name])
-        case _, "csv" if name in arrays:
+        case "csv" if name in arrays:
             return arrays[name].to_csv()
-        case _, "txt" if name in arrays:
+        case "txt" if name in arrays:
             return arrays[name].to_numpy() + "\n"
         case _:
             raise NotFound
@@ -113,19 +108,20 @@ def _format_for_numpy(given: dict[str, Any], arrays: dict[str, GivenArray]) -> s
 
 @dataclass(frozen=True, slots=True)
 class Snippets:
-    """Calls that send an answer to a question, to be copied."""
+    """Calls that send an answer, to be copied."""
 
     curl: str
     python: str
 
 
-def write_snippets(here: QuestionContext, question: m.QuestionRead) -> Snippets:
-    """Calls with everything filled in but the token, which belongs in no page."""
-    base = here.service.base_url
+def write_snippets(page: QuestionPage, rubric: Rubric) -> Snippets:
+    """Complete calls, except for the token, which must not be in a page."""
+    base = page.service.base_url
     url = f"{base}/api/v1{QUESTION_PATH}/attempts".format(
-        course=here.course, assignment=here.assignment, question=here.question
+        course=page.course, assignment=page.assignment, question=page.question
     )
-    body = json.dumps({"answer": question.example}, ensure_ascii=False)
+    example = make_example(rubric.question.fields)
+    body = json.dumps({"answer": example}, ensure_ascii=False)
     curl = " \\\n  ".join(
         [
             f"curl --fail-with-body {shlex.quote(url)}",
@@ -134,12 +130,12 @@ def write_snippets(here: QuestionContext, question: m.QuestionRead) -> Snippets:
             f"-d {shlex.quote(body)}",
         ]
     )
-    fields = "".join(f", {name}={value!r}" for name, value in question.example.items())
+    fields = "".join(f", {name}={value!r}" for name, value in example.items())
     python = (
         "from grader.client import Client\n\n"
-        f"g = Client({base!r}, course={here.course!r}, assignment={here.assignment!r})\n"
-        f"question = g.question({here.question!r})\n"
-        f"g.check({here.question!r}{fields})   # free\n"
-        f"g.submit({here.question!r}{fields})  # counts\n"
+        f"g = Client({base!r}, course={page.course!r}, assignment={page.assignment!r})\n"
+        f"question = g.question({page.question!r})\n"
+        f"g.check({page.question!r}{fields})   # free\n"
+        f"g.submit({page.question!r}{fields})  # counts\n"
     )
     return Snippets(curl, python)

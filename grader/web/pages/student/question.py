@@ -1,32 +1,36 @@
-"""A question's page: what is asked, a form to answer it, and what became of the answer."""
+"""A question's page: the prompt, a form to answer it, and the result."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from grader.errors import KeysetError
+from grader.feedback.examples import list_symbols
+from grader.feedback.given import build_given_values
 from grader.grading.attempts.find import get_visible_attempt
 from grader.grading.attempts.report import AttemptReport
 from grader.grading.submissions.check import AnswerReading, check_answer
 from grader.grading.submissions.submit import SubmitRequest
 from grader.grading.submissions.uploads import upload
-from grader.store.database import Session
+from grader.reading.fields import (
+    ArrayField,
+    ChoiceField,
+    ExternalField,
+    FileField,
+    NumberField,
+    TextField,
+    describe_field,
+)
 from grader.store.queries.courses import EnrolmentLine
 from grader.store.queries.submissions import UploadLine, delete_draft
-from grader.web.api import presenters
 from grader.web.errors.model import Problem
 from grader.web.errors.problems import to_problem
+from grader.web.pages.context import QUESTION_PATH, QuestionPage, QuestionView
 from grader.web.pages.plots import draw_plots
-from grader.web.pages.question_context import (
-    QUESTION_PATH,
-    QuestionContext,
-    QuestionContextDep,
-    QuestionView,
-)
-from grader.web.pages.rendering import PageRoute, is_htmx_request, render
+from grader.web.pages.rendering import PageRoute
 from grader.web.pages.student.answer_form import (
     SubmittedForm,
     SubmittedFormDep,
@@ -38,101 +42,106 @@ from grader.web.pages.student.downloads import list_arrays, write_snippets
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _FILE_PREFIX = "pdf."
+#: How the template tells the fields apart.
+_FIELD_KINDS = {
+    ArrayField: "array",
+    NumberField: "number",
+    ChoiceField: "choice",
+    TextField: "text",
+    FileField: "file",
+    ExternalField: "external",
+}
 
 
 @router.get(QUESTION_PATH)
 async def show_question(
-    request: Request,
-    here: QuestionContextDep,
-    restore: Annotated[str, Query(max_length=40)] = "",
+    page: QuestionPage, restore: Annotated[str, Query(max_length=40)] = ""
 ) -> Response:
-    """A question with the visitor's own numbers, and a form to answer it.
+    """A question with the visitor's variant, and a form to answer it.
 
-    In the form stands the draft, or with `restore` what an earlier attempt had sent.
+    The form holds the draft, or with `restore` the answer of an earlier attempt.
     """
-    seen = await here.look()
-    form = seen.draft.fields if seen.draft else {}
-    for attempt in seen.attempts:
+    view = await page.view()
+    form = view.draft.fields if view.draft else {}
+    for attempt in view.attempts:
         if attempt.id == restore:
             form = fill_form(attempt.answer)
-    return _render_question(request, here, seen, form=form, is_restored=bool(restore))
+    return _render_question(page, view, form=form, is_restored=bool(restore))
 
 
 @router.post(QUESTION_PATH)
-async def submit_answer_form(
-    request: Request, here: QuestionContextDep, sent: SubmittedFormDep
-) -> Response:
-    """Check an answer, or submit it; only the result is sent where only that is asked for."""
-    here.service.budgets.spend("submit", here.caller.id)
-    seen = await here.look()
+async def submit_answer_form(page: QuestionPage, sent: SubmittedFormDep) -> Response:
+    """Check an answer or submit it; htmx gets only the result."""
+    page.service.budgets.spend("submit", page.caller.id)
+    view = await page.view()
+    rubric = view.opened.question.rubric
     form, outcome = dict(sent.fields), dict[str, Any]()
     try:
-        form |= await _save_attachments(here, sent)
-        answer = read_answer_from_form(form, seen.shown.question.rubric.question.fields)
+        form |= await _save_attachments(page, sent)
+        answer = read_answer_from_form(form, rubric.question.fields)
         if form.get("action") == "check":
             outcome["reading"] = await run_in_threadpool(
-                check_answer, seen.shown.question.rubric, seen.shown.variant, answer
+                check_answer, rubric, view.opened.variant, answer
             )
         else:
-            outcome["result"] = await _submit(here, answer)
+            outcome["result"] = await _submit(page, answer)
     except KeysetError as error:
         outcome["problem"] = to_problem(error)
-    return _render_question(request, here, await here.look(), form=form, **outcome)
+    return _render_question(page, await page.view(), form=form, **outcome)
 
 
-async def _save_attachments(here: QuestionContext, sent: SubmittedForm) -> dict[str, str]:
-    """Keep the files of a form, and return the fields that stand for them from now on."""
+async def _save_attachments(page: QuestionPage, sent: SubmittedForm) -> dict[str, str]:
+    """Store the files of a form, and return the fields that refer to them."""
     fields: dict[str, str] = {}
     for name, (filename, content) in sent.files.items():
-        line = await save_attachment(here, filename, content)
+        line = await save_attachment(page, filename, content)
         field = name.removeprefix(_FILE_PREFIX)
         fields |= {f"file.{field}": line.digest, f"filename.{field}": line.name}
     return fields
 
 
-async def save_attachment(here: QuestionContext, filename: str, content: bytes) -> UploadLine:
-    """Keep a file that a visitor chose."""
+async def save_attachment(page: QuestionPage, filename: str, content: bytes) -> UploadLine:
+    """Store a file that belongs to an answer."""
+    return await page.write(
+        lambda session: upload(
+            session, page.membership(session), name=filename, content=content, at=page.at
+        )
+    )
 
-    def keep(session: Session) -> UploadLine:
-        return upload(session, here.enter(session), name=filename, content=content, at=here.at)
 
-    return await here.service.writer.run(keep)
-
-
-async def _submit(here: QuestionContext, answer: dict[str, Any]) -> dict[str, Any]:
-    """Submit an answer, and look at what became of it."""
-    service = here.service
+async def _submit(page: QuestionPage, answer: dict[str, Any]) -> dict[str, Any]:
+    """Submit an answer, and load its result."""
+    service = page.service
 
     def find_enrolment() -> EnrolmentLine:
-        with service.database.read() as session:
-            return here.enter(session).need_enrolment()
+        with page.read() as session:
+            return page.membership(session).need_enrolment()
 
     enrolment = await run_in_threadpool(find_enrolment)
-    sending = SubmitRequest(enrolment, here.assignment, here.question, answer, here.at)
-    answered = await service.writer.submit(service.submit, sending)
-    made = AttemptReport.model_validate_json(answered.body)
-    # What was sent is an attempt now, and can be brought back from there.
-    part = (enrolment.id, here.assignment, here.question)
-    await service.writer.run(lambda session: delete_draft(session, student_question=part))
+    request = SubmitRequest(enrolment, page.assignment, page.question, answer, page.at)
+    response = await service.writer.submit(service.submit, request)
+    report = AttemptReport.model_validate_json(response.body)
+    # The draft is an attempt now, and can be restored from there.
+    part = (enrolment.id, page.assignment, page.question)
+    await page.write(lambda session: delete_draft(session, student_question=part))
 
-    def look() -> dict[str, Any]:
-        with service.database.read() as session:
+    def load_result() -> dict[str, Any]:
+        with page.read() as session:
             found = get_visible_attempt(
-                session, service.context, here.caller, attempt_id=made.id or "missing"
+                session, page.grading, page.caller, attempt_id=report.id or "missing"
             )
             return {
-                "attempt": made,
-                "is_repeated": answered.status == 200,
-                "pictures": draw_plots(session, service, found, made),
+                "attempt": report,
+                "is_repeated": response.status == 200,
+                "pictures": draw_plots(session, page.grading, found, report),
             }
 
-    return await run_in_threadpool(look)
+    return await run_in_threadpool(load_result)
 
 
 def _render_question(
-    request: Request,
-    here: QuestionContext,
-    seen: QuestionView,
+    page: QuestionPage,
+    view: QuestionView,
     *,
     form: dict[str, str],
     is_restored: bool = False,
@@ -140,21 +149,28 @@ def _render_question(
     result: dict[str, Any] | None = None,
     problem: Problem | None = None,
 ) -> Response:
-    question = presenters.to_question_read(seen.shown, course=here.course, at=here.at)
-    return render(
-        request,
-        "parts/answered.html" if is_htmx_request(request) else "question.html",
-        # A part of a page is only put in where the status says that all is well.
+    opened = view.opened
+    rubric = opened.question.rubric
+    given = build_given_values(rubric.scope, opened.variant, rubric.form.given)
+    return page.render(
+        "student/answered.html" if page.is_htmx else "student/question.html",
+        # htmx only swaps in a response whose status is 2xx, so a refused answer also has 200.
         status=200,
-        question_path=request.url.path,
-        visitor=here.visitor,
-        question=question,
-        assignment=presenters.to_assignment_summary(seen.shown.assignment, at=here.at),
-        arrays=list_arrays(question.given),
-        snippets=write_snippets(here, question),
-        attempts=seen.attempts,
-        draft=seen.draft,
-        earlier=seen.earlier,
+        question_path=page.request.url.path,
+        course=page.course,
+        assignment=opened.assignment,
+        question=opened.question,
+        rubric=rubric,
+        overrides=opened.overrides,
+        fields=[(each, _FIELD_KINDS[type(each)]) for each in rubric.question.fields],
+        describe_field=describe_field,
+        list_symbols=list_symbols,
+        given=given,
+        arrays=list_arrays(given),
+        snippets=write_snippets(page, rubric),
+        attempts=view.attempts,
+        draft=view.draft,
+        earlier=view.earlier,
         sent=form,
         is_restored=is_restored,
         reading=reading,

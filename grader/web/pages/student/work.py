@@ -1,106 +1,119 @@
-"""What students see of their work: courses, an assignment, an attempt."""
+"""Students' pages about their work: courses, an assignment, an attempt, two attempts compared."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Response
 
-from grader.accounts.callers import Membership, get_membership
+from grader.accounts.callers import Membership
 from grader.domain.policies import Phase
+from grader.grading.attempts.compare import NumberDifferences, compare_attempts
 from grader.grading.attempts.find import get_visible_attempt, load_attempt_report
-from grader.grading.attempts.open_questions import get_assignment, list_assignments
+from grader.grading.attempts.open_questions import (
+    AssignmentState,
+    get_assignment,
+    list_assignments,
+)
 from grader.grading.submissions.uploads import list_files
 from grader.store.queries.courses import list_enrolments, list_runs
-from grader.web.api import presenters
-from grader.web.api.models import AssignmentRead
+from grader.web.pages.context import ASSIGNMENT_PATH, AssignmentPage, Page
 from grader.web.pages.plots import draw_plots
-from grader.web.pages.rendering import PageRoute, VisitorDep, render
-from grader.web.pages.staff.attempt import show_attempt_to_staff
-from grader.web.params import AssignmentId, AttemptId, CourseId
-from grader.web.service import ReceivedAt, ServiceDep
+from grader.web.pages.rendering import PageRoute
+from grader.web.pages.staff.attempt import render_attempt_for_staff
+from grader.web.params import AttemptId
+from grader.web.totals import compute_assignment_total
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
+_AttemptQuery = Annotated[str, Query(max_length=40, pattern=r"^\w+$")]
+
 
 @router.get("/")
-def show_work(
-    request: Request, visitor: VisitorDep, service: ServiceDep, at: ReceivedAt
-) -> Response:
+def show_work(page: Page) -> Response:
     """My work: all courses, with their assignments by due date."""
-    person = visitor.caller.need_person()
-    with service.database.read() as session:
-        courses = []
+    person = page.caller.need_person()
+    courses = []
+    with page.read() as session:
         for enrolment, run in list_enrolments(session, person_id=person.id):
-            membership = Membership(visitor.caller, run, enrolment.role, enrolment)
-            states = list_assignments(session, service.context, membership, at=at)
-            found = [presenters.to_assignment_read(each, at=at) for each in states]
-            courses.append((run, enrolment, sorted(found, key=_urgency)))
+            membership = Membership(page.caller, run, enrolment.role, enrolment)
+            states = list_assignments(session, page.grading, membership, at=page.at)
+            states.sort(key=lambda state: _get_urgency(state, at=page.at))
+            totals = [(state, compute_assignment_total(state)) for state in states]
+            courses.append((run, enrolment, totals))
         known = {run.id for run, _, _ in courses}
         others = list_runs(session) if person.is_operator else []
-    return render(
-        request,
-        "work.html",
-        visitor=visitor,
+    return page.render(
+        "student/work.html",
         courses=courses,
         others=[run for run in others if run.id not in known],
     )
 
 
-def _urgency(assignment: AssignmentRead) -> tuple[bool, bool, datetime]:
-    """What can still be worked on comes first, and of that what is due first."""
-    due_at = assignment.due_at
-    is_over = assignment.phase in (Phase.LATE, Phase.CLOSED)
-    return is_over, due_at is None, due_at or datetime.max.replace(tzinfo=UTC)
+def _get_urgency(state: AssignmentState, *, at: datetime) -> tuple[bool, bool, datetime]:
+    """Sort open assignments first, and those by due date."""
+    window = state.policy.window
+    is_over = window.phase(at) in (Phase.LATE, Phase.CLOSED)
+    return is_over, window.due_at is None, window.due_at or datetime.max.replace(tzinfo=UTC)
 
 
-@router.get("/courses/{course}/assignments/{assignment}")
-def show_assignment(
-    request: Request,
-    course: CourseId,
-    assignment: AssignmentId,
-    visitor: VisitorDep,
-    service: ServiceDep,
-    at: ReceivedAt,
-) -> Response:
+@router.get(ASSIGNMENT_PATH)
+def show_assignment(page: AssignmentPage) -> Response:
     """An assignment with its questions."""
-    with service.database.read() as session:
-        membership = get_membership(session, visitor.caller, run_id=course)
-        state = get_assignment(session, service.context, membership, assignment=assignment, at=at)
-    return render(
-        request,
-        "assignment.html",
-        visitor=visitor,
+    with page.read() as session:
+        membership = page.membership(session)
+        state = get_assignment(
+            session, page.grading, membership, assignment=page.assignment, at=page.at
+        )
+    return page.render(
+        "student/assignment.html",
         membership=membership,
-        assignment=presenters.to_assignment_read(state, at=at),
+        state=state,
+        total=compute_assignment_total(state),
     )
 
 
 @router.get("/attempts/{attempt_id}")
-def show_attempt(
-    request: Request,
-    attempt_id: AttemptId,
-    visitor: VisitorDep,
-    service: ServiceDep,
-    at: ReceivedAt,
-) -> Response:
-    """An attempt with all that is known about it."""
-    with service.database.read() as session:
-        found = get_visible_attempt(session, service.context, visitor.caller, attempt_id=attempt_id)
+def show_attempt(page: Page, attempt_id: AttemptId) -> Response:
+    """An attempt; staff of the course also see how it was judged."""
+    with page.read() as session:
+        found = get_visible_attempt(session, page.grading, page.caller, attempt_id=attempt_id)
         if not found.is_own:
-            return show_attempt_to_staff(request, visitor, service, session, found, at=at)
-        report = load_attempt_report(session, service.context, found, at=at)
-        pictures = draw_plots(session, service, found, report)
-        files = list_files(
-            session, enrolment_id=found.attempt.enrolment_id, answer=found.attempt.answer
+            return render_attempt_for_staff(page, session, found)
+        report = load_attempt_report(session, page.grading, found, at=page.at)
+        attempt = found.attempt
+        return page.render(
+            "student/attempt.html",
+            membership=found.membership,
+            rubric=found.published.rubric(attempt.question),
+            attempt=report,
+            pictures=draw_plots(session, page.grading, found, report),
+            files=list_files(session, enrolment_id=attempt.enrolment_id, answer=attempt.answer),
         )
-    return render(
-        request,
-        "attempt.html",
-        visitor=visitor,
-        membership=found.membership,
-        rubric=found.published.rubric(found.attempt.question),
-        attempt=report,
-        pictures=pictures,
-        files=files,
+
+
+@router.get("/differences")
+def choose_attempts(page: Page, first: _AttemptQuery, second: _AttemptQuery) -> Response:
+    """Redirect from the form that chooses two attempts to the page that compares them."""
+    return page.redirect(f"/attempts/{first}/difference/{second}")
+
+
+@router.get("/attempts/{attempt_id}/difference/{other_id}")
+def show_difference(page: Page, attempt_id: AttemptId, other_id: AttemptId) -> Response:
+    """Two attempts side by side: what was sent, and the results."""
+    with page.read() as session:
+        pair = [
+            get_visible_attempt(session, page.grading, page.caller, attempt_id=each)
+            for each in (attempt_id, other_id)
+        ]
+        reports = [load_attempt_report(session, page.grading, each, at=page.at) for each in pair]
+        fields = compare_attempts(session, page.grading, *pair)
+    return page.render(
+        "student/difference.html",
+        membership=pair[0].membership,
+        rubric=pair[0].published.rubric(pair[0].attempt.question),
+        first=reports[0],
+        second=reports[1],
+        fields=[(each, isinstance(each.how, NumberDifferences)) for each in fields],
     )

@@ -16,8 +16,8 @@ import pytest
 from grader.domain.roles import Role
 from grader.store.database import Database
 from grader.web.pages.gradebook.dashboard import compute_heat_level
+from tests.support.browsers import Browser
 from tests.support.world import EXPLORATION, World, make_service
-from tests.web.pages.student.test_question import Browser
 
 GRADES = f"/courses/one/assignments/{EXPLORATION}/grades"
 STUDENTS = f"/courses/one/assignments/{EXPLORATION}/students"
@@ -180,7 +180,7 @@ def test_the_form_chooses_by_text_section_and_state(world: World) -> None:
     }.items():
         assert names_on(page_of(world, query)) == wanted, query
     empty = page_of(world, "?q=nobody")
-    assert "No student is like that." in empty
+    assert "No student matches." in empty
     assert '<option value="overridden" selected>' in page_of(world, "?state=overridden")
 
 
@@ -210,11 +210,11 @@ def test_the_spread_tells_median_middle_half_and_n(world: World) -> None:
     assert facts["Median"] == "2.5"
     assert facts["Middle half"] == "1.75 to 3.25"
     assert facts["Students"].strip() == "4"
-    assert "of 6; the others have sent nothing yet" in page
+    assert "of 6; the others have submitted nothing yet" in page
     assert '<svg role="img"' in page
     chosen = page_of(world, "?q=s3")
     assert dict(re.findall(r"<dt>([^<]+)</dt><dd>([^<]+)", chosen))["Median"] == "4"
-    assert "the students chosen above" in chosen
+    assert "the students selected above" in chosen
     assert "<svg" not in page_of(world, "?state=nothing")
 
 
@@ -271,7 +271,7 @@ def test_a_students_page_has_all_questions_more_time_and_what_was_decided(world:
     page = Browser(world, "arthur").call("GET", STUDENTS + "/bob").text
 
     assert "<b>2.5</b> of" in page
-    assert page.count("nothing sent yet") > 3
+    assert page.count("nothing submitted yet") > 3
     assert "2 more attempts at each question" in page
     assert "Ill for &lt;a&gt; week." in page
     assert "by Irene Surname-Of-Irene. By hand." in page

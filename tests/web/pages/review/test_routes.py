@@ -12,9 +12,9 @@ import pytest
 from grader.domain.roles import Role
 from grader.rubric.catalog import read_assignment
 from grader.store.database import Database
+from tests.support.browsers import HOSTILE, Browser
 from tests.support.rubrics import shipped
 from tests.support.world import DUE, EXPLORATION, World, make_service
-from tests.web.pages.student.test_question import HOSTILE, Browser
 
 REVIEW = f"/courses/one/assignments/{EXPLORATION}/review"
 QUEUE = f"{REVIEW}/3c-i"
@@ -57,12 +57,12 @@ def test_the_overview_tells_what_waits_what_is_done_and_who_is_at_work(world: Wo
 
     page = arthur.call("GET", REVIEW).text
 
-    assert "<b>1</b> answer waits for a person" in page
+    assert "<b>1</b> answer to review" in page
     assert "<b>1</b> of 2 done" in page
     assert f"done by {world.people['arthur'].name} (1)" in page
-    assert f"At work now: {world.people['irene'].name}" in page
+    assert f"Reviewing now: {world.people['irene'].name}" in page
     assert f'href="{QUEUE}">Go on' in page
-    assert "Nobody has sent anything yet that a person decides." in page
+    assert "No answer needs a review yet." in page
 
 
 def test_the_queue_leads_through_all_that_waits_and_then_says_so(world: World) -> None:
@@ -255,17 +255,17 @@ def test_what_others_hold_is_told_and_comes_back(world: World) -> None:
 
     end = arthur.call("GET", QUEUE)
     assert end.status_code == 200
-    assert "Nothing is free just now" in end.text
+    assert "All answers are being reviewed" in end.text
     assert world.people["irene"].name in end.text
     direct = arthur.call("GET", f"{QUEUE}/{attempt_id}").text
-    assert "is reviewing this answer, too" in direct
+    assert "is also reviewing this answer" in direct
 
     irene.call("POST", f"{QUEUE}/{attempt_id}/claim", {"action": "leave"})
     assert arthur.call("GET", QUEUE).status_code == 303
     kept = irene.call("POST", f"{QUEUE}/{attempt_id}/claim").text
     assert world.people["arthur"].name in kept
     world.clock.turn(minutes=6)
-    assert "Kept for you" in irene.call("POST", f"{QUEUE}/{attempt_id}/claim").text
+    assert "Reserved for you" in irene.call("POST", f"{QUEUE}/{attempt_id}/claim").text
 
 
 def test_with_scripts_only_the_form_comes_back_or_the_way_on(world: World) -> None:

@@ -16,10 +16,10 @@ from grader.domain.roles import Role
 from grader.rubric.catalog import CompiledAssignment, read_assignment
 from grader.store.database import Database
 from grader.store.queries.courses import get_run
+from tests.support.browsers import Browser
 from tests.support.page_matrix import ASSIGNMENT
 from tests.support.rubrics import shipped
 from tests.support.world import DUE, EXPLORATION, SINGLE_HEAD, World, make_service
-from tests.web.pages.student.test_question import Browser
 
 ANALYTICS = f"{ASSIGNMENT}/analytics"
 AVERAGE = f"{EXPLORATION}/3b"
@@ -98,7 +98,7 @@ def test_a_written_question_has_no_figures_about_points(world: World) -> None:
     world.submit("ada", f"{SINGLE_HEAD}/1a", {"explanation": "So."})
     page = text_of(page_of(world, f"/courses/one/assignments/{SINGLE_HEAD}/analytics/1a"))
 
-    assert "A person or another system gives all points" in page
+    assert "All points of this question come from a person" in page
     assert "Is one draw harder" not in page
 
 
@@ -205,8 +205,8 @@ def test_today_of_a_course_without_anything_is_calm(world: World) -> None:
 
     assert "Nothing waits for you." in page
     assert "Nobody is stuck" in page
-    assert "Nothing has been set yet." in page
-    assert "Nothing can be said yet" in text_of(
+    assert "There are no assignments yet." in page
+    assert "There is not enough data yet" in text_of(
         page_of(world, "/courses/new/today/questions", "olga")
     )
 

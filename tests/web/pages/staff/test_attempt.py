@@ -11,8 +11,8 @@ from sqlalchemy import update
 
 from grader.store.database import Database
 from grader.store.tables.attempts import JudgementRow
+from tests.support.browsers import Browser
 from tests.support.world import EXPLORATION, World, make_service, question_path
-from tests.web.pages.student.test_question import Browser
 
 AVERAGE = f"{EXPLORATION}/3b"
 HIDDEN = ("The student’s variant", "Judge it again", "How it was judged", "Audit entries")
@@ -72,7 +72,7 @@ def test_judging_again_gives_the_same_and_changes_nothing(world: World, who: str
     page = replay(world, who, first)
 
     assert page.status_code == 200
-    assert "The same comes out." in page.text
+    assert "The result is the same." in page.text
     assert "The same verdicts and points come out" in page.text
     assert "differs</span>" not in page.text
     after = world.read(question_path(f"{EXPLORATION}/3c-i") + "/attempts?student=ada", "irene")
@@ -87,7 +87,7 @@ def test_a_part_that_builds_on_another_is_judged_again_with_it(world: World) -> 
 
     page = replay(world, "irene", made)
 
-    assert "The same comes out." in page.text
+    assert "The result is the same." in page.text
     assert "Builds on" in page.text
 
 
@@ -101,7 +101,7 @@ def test_what_was_changed_in_the_store_is_noticed(world: World) -> None:
 
     page = replay(world, "irene", made)
 
-    assert "It does not come out the same." in page.text
+    assert "The result differs." in page.text
     assert "Different: weights" in page.text
 
 

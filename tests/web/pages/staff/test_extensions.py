@@ -1,4 +1,4 @@
-"""The page of extensions: given in the course's time, told in words, taken back, warned about."""
+"""The page of extensions: given in the course's time, in words, taken back, warned about."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from markupsafe import escape
 
 from grader.store.database import Database
+from tests.support.browsers import HOSTILE, Browser
 from tests.support.world import DUE, EXPLORATION, World, make_service
-from tests.web.pages.student.test_question import HOSTILE, Browser
 
 PATH = f"/courses/one/assignments/{EXPLORATION}/extensions"
 FORM = {"student": "ada", "due_at": "2026-11-30T23:59", "extra_attempts": "2", "reason": "Ill."}
@@ -38,7 +38,7 @@ def test_an_extension_is_given_and_its_effect_told(world: World) -> None:
     assert (given["due_at"], given["extra_attempts"]) == ("2026-11-30T23:59:59Z", 2)
     page = irene.call("GET", done.headers["Location"]).text
     assert "Mon 30 Nov 2026, 23:59 (UTC+00:00)" in page
-    assert "12 attempts in all" in page
+    assert "12 attempts in total" in page
     assert "Irene Surname-Of-Irene" in page
 
 
@@ -62,10 +62,14 @@ def test_the_newest_holds_and_taking_back_adds_one_more(world: World) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        pytest.param({"student": "nobody"}, "Nobody in this course", id="nobody"),
-        pytest.param({"student": "cora"}, "Nobody in this course", id="of another course"),
+        pytest.param({"student": "nobody"}, "There is no such login in this course", id="nobody"),
+        pytest.param(
+            {"student": "cora"}, "There is no such login in this course", id="of another course"
+        ),
         pytest.param({"due_at": "soon"}, "Write a date", id="no date"),
-        pytest.param({"due_at": "2026-11-17T10:00"}, "no later than for everybody", id="earlier"),
+        pytest.param(
+            {"due_at": "2026-11-17T10:00"}, "not later than the standard due date", id="earlier"
+        ),
         pytest.param({"due_at": "", "extra_attempts": "00"}, "later date or more", id="nothing"),
         pytest.param({"extra_attempts": "-1"}, "whole number from 0", id="fewer"),
         pytest.param({"extra_attempts": "1001"}, "whole number from 0", id="too many"),

@@ -11,9 +11,9 @@ from markupsafe import escape
 
 from grader.domain.roles import Role
 from grader.store.database import Database
+from tests.support.browsers import Browser
+from tests.support.roster_pages import CSV, HOSTILE, IMPORT, ROSTER, actions, confirm, people
 from tests.support.world import World, make_service
-from tests.web.pages.staff.test_roster import CSV, HOSTILE, IMPORT, ROSTER, actions, confirm, people
-from tests.web.pages.student.test_question import Browser
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from markupsafe import escape
 from grader.rubric.catalog import CompiledAssignment, read_assignment
 from grader.store.database import Database
 from grader.web.pages.staff.rubric_text import render_yaml_lines
+from tests.support.browsers import Browser
 from tests.support.rubrics import rubric_of, shipped
 from tests.support.world import EXPLORATION, World, make_service
-from tests.web.pages.student.test_question import Browser
 
 RUBRICS = f"/courses/one/assignments/{EXPLORATION}/rubrics"
 HOSTILE = '"><script>alert(1)</script>'
@@ -90,7 +90,7 @@ def test_a_rubric_is_told_in_words_beside_its_file(world: World) -> None:
     assert "6 points where it is at most 0.02" in page
     assert "3 points (50 % of them) where it is at most 0.1" in page
     assert "2 points for the two scores are equal" in page
-    assert "would earn everything for a t of 1.2" in page
+    assert "would earn full credit for a t of 1.2" in page
     assert f'href="/courses/one/assignments/{EXPLORATION}/questions/3b"' in page
     assert '<span class="row" id="L2"><b>id</b>: 3b' in page
     rows = page.count('class="row"')
@@ -118,7 +118,7 @@ def test_the_difference_of_two_versions_has_signs_and_words(world: World) -> Non
     assert "<b>2</b> lines added (+), <b>1</b> removed" in whole
     assert "− removed" in whole
     assert "within: 0.20, credit: 0.5" in whole
-    assert "the same, line by line" in none
+    assert "The two versions are identical" in none
     assert "one version so far" in other
 
 
@@ -153,9 +153,9 @@ def test_what_an_author_wrote_stays_text(world: World) -> None:
     [
         ("# all <b>", "<i># all &lt;b&gt;</i>"),
         ("title: a  # why", "<b>title</b>: a  <i># why</i>"),
-        ("a, b: {distinct: n}", "<b>a, b</b>: {distinct: n}"),
+        ("a_b: {distinct: n}", "<b>a_b</b>: {<b>distinct</b>: n}"),
         ("  - id: x", "  - <b>id</b>: x"),
-        ("  - {name: 'a # b'}", "  - {name: &#39;a # b&#39;}"),
+        ("  - {name: 'a # b'}", "  - {<b>name</b>: &#39;a # b&#39;}"),
         ("say: a#b", "<b>say</b>: a#b"),
     ],
 )
