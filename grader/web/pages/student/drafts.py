@@ -11,8 +11,8 @@ from grader.errors import AnswerRefused, KeysetError, NotFound
 from grader.grading.submissions.check import check_field
 from grader.grading.submissions.drafts import save_draft
 from grader.grading.submissions.uploads import get_upload
-from grader.reading.cells import find_grid
 from grader.reading.fields import ArrayField, TextField
+from grader.reading.paste import find_grid
 from grader.web.errors.problems import to_problem
 from grader.web.files import download_pdf
 from grader.web.pages.context import QUESTION_PATH, FormDep, Page, QuestionPage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.domain.shapes import NUMBER, Kind, Shape
-from grader.reading.cells import find_grid
+from grader.reading.paste import find_grid
 
 MATRIX = Shape(Kind.MATRIX, 2, 3)
 COLUMN = Shape(Kind.COLUMN, 3)
