@@ -24,9 +24,8 @@ from grader.engine.judge.judge import Judge
 from grader.engine.random.streams import DEVELOPMENT_KEYS
 from grader.engine.random.variants import Variant, stack_variants
 from grader.formula.formula import read_formula
-from grader.reading.answer import read_answer
+from grader.reading.answer import evaluate_formula, read_answer
 from grader.reading.fields import ArrayField
-from grader.reading.formulas import evaluate_formula
 from grader.rubric.catalog import Rubric, get_shipped_folder, read_rubric
 
 Array = NDArray[Any]

@@ -29,11 +29,11 @@ from grader.grading.context import GradingContext
 from grader.grading.publishing.publish import publish
 from grader.rubric.catalog import CompiledAssignment, get_shipped_folder, read_assignment
 from grader.store.database import Database, open_database
-from grader.store.ids import make_id
 from grader.store.migrations import migrate_up
 from grader.store.queries.courses import EnrolmentLine, add_enrolments
 from grader.store.queries.grades import GradeLine, put_grades
 from grader.store.queries.people import PersonLine, add_people, add_person
+from grader.store.rows import make_id
 from grader.store.writer import Writer
 from grader.web.app import make_app
 from grader.web.auth import SESSION_COOKIE

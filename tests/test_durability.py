@@ -26,9 +26,9 @@ from grader.cli.server import open_grading_context
 from grader.domain.roles import STUDENT_SCOPES, Role
 from grader.grading.publishing.publish import publish
 from grader.store.database import open_database
-from grader.store.ids import make_id
 from grader.store.queries.courses import EnrolmentLine, add_enrolments
 from grader.store.queries.people import add_person
+from grader.store.rows import make_id
 from tests.support.rubrics import shipped
 
 CYCLES = int(os.environ.get("KEYSET_KILLS", "2"))

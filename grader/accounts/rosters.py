@@ -18,7 +18,6 @@ from grader.accounts.roster_plans import (
 from grader.domain.roles import Role
 from grader.errors import ErrorDetail, MalformedRequest, NotFound, RequestRefused
 from grader.store.database import Session, lock
-from grader.store.ids import make_id
 from grader.store.queries.audit import add_audit_entry
 from grader.store.queries.courses import (
     EnrolmentLine,
@@ -29,6 +28,7 @@ from grader.store.queries.courses import (
 )
 from grader.store.queries.people import PersonLine, add_people, get_person
 from grader.store.queries.rosters import change_enrolments, change_people, update_planner_statistics
+from grader.store.rows import make_id
 
 # From this many new people on, the database's statistics are updated.
 _LARGE_ROSTER = 1000

@@ -11,10 +11,10 @@ from grader.accounts.callers import TOKEN_PREFIX, Caller, Membership, hash_secre
 from grader.domain.roles import Role, Scope
 from grader.errors import ErrorDetail, MalformedRequest
 from grader.store.database import Session
-from grader.store.ids import make_id
 from grader.store.queries.audit import add_audit_entry
 from grader.store.queries.credentials import TokenLine, add_token, revoke_token
 from grader.store.queries.people import PersonLine
+from grader.store.rows import make_id
 
 MAX_DAYS = 400
 

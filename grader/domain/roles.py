@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cached_property
 
 
 class Role(StrEnum):
@@ -12,9 +13,9 @@ class Role(StrEnum):
     ASSISTANT = "assistant"
     INSTRUCTOR = "instructor"
 
-    @property
+    @cached_property
     def rank(self) -> int:
-        """Higher roles may do all that lower ones may."""
+        """Roles of a higher rank may do all that lower ones may."""
         return list(Role).index(self)
 
 

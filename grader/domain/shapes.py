@@ -5,7 +5,7 @@ Shapes are exact. A column of one number is not a number, and nothing is stretch
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -21,29 +21,25 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The exact shape of a value; rows and columns are 1 where the kind has none."""
+    """The exact shape of a value; rows and columns are 1 where the kind has none.
+
+    `axes` are the lengths of the axes of an array of this shape, `size` is its number of entries.
+    """
 
     kind: Kind
     rows: int = 1
     columns: int = 1
+    axes: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    size: int = field(init=False, repr=False, compare=False)
 
-    @property
-    def axes(self) -> tuple[int, ...]:
-        """The lengths of the axes an array of this shape has."""
-        match self.kind:
-            case Kind.NUMBER | Kind.CONDITION:
-                return ()
-            case Kind.COLUMN:
-                return (self.rows,)
-            case Kind.ROW:
-                return (self.columns,)
-            case Kind.MATRIX:
-                return (self.rows, self.columns)
-
-    @property
-    def size(self) -> int:
-        """How many numbers a value of this shape holds."""
-        return self.rows * self.columns
+    def __post_init__(self) -> None:
+        axes = {
+            Kind.COLUMN: (self.rows,),
+            Kind.ROW: (self.columns,),
+            Kind.MATRIX: (self.rows, self.columns),
+        }
+        object.__setattr__(self, "axes", axes.get(self.kind, ()))
+        object.__setattr__(self, "size", self.rows * self.columns)
 
     def transposed(self) -> Shape:
         """The shape of the transpose; a number is its own transpose."""

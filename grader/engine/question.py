@@ -17,21 +17,20 @@ from grader.reading.fields import Field
 class Level:
     """A tolerance with its credit.
 
-    Exactly one of `within` and `at_least` is set. `share` is the share of key sets that must
-    meet the bound; None if the question has no key sets.
+    Exactly one of `within` and `at_least` is set, and is the `bound`. `share` is the share of key
+    sets that must meet the bound; None if the question has no key sets.
     """
 
     credit: Decimal
     within: float | None = None
     at_least: float | None = None
     share: float | None = None
+    bound: float = field(init=False)
 
-    @property
-    def bound(self) -> float:
-        """The bound of the measure."""
+    def __post_init__(self) -> None:
         bound = self.within if self.within is not None else self.at_least
         assert bound is not None, "a level has one of the two bounds"
-        return bound
+        object.__setattr__(self, "bound", bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +168,11 @@ class Question:
     known: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
     """A cache of what follows from the question, such as plans."""
 
-    @property
-    def source(self) -> Question:
-        """The question whose draws this one has: the earlier one that it builds on, or itself."""
-        return self.uses.question if self.uses else self
+    source: Question = field(init=False, repr=False, compare=False)
+    """The question whose draws this one has: the earlier one that it builds on, or itself."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", self.uses.question if self.uses else self)
 
     def criterion(self, criterion_id: str) -> Criterion:
         """The criterion with this id; KeyError if there is none."""

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
+from threading import Lock
 from typing import Any
 
+from cachetools import LRUCache, cached
 from lark import Lark, Token, Tree, UnexpectedInput, UnexpectedToken
 from lark.lexer import Lexer as LarkLexer
 
@@ -72,6 +74,8 @@ class Formula:
         return to_latex(self.tree) + (rf" \text{{ where }} {constants}" if constants else "")
 
 
+# Pages read the same text at every pause in typing, and students write the same formulas.
+@cached(LRUCache(1 << 18, getsizeof=lambda formula: len(formula.text) + 1), lock=Lock())
 def read_formula(text: str, scope: FormulaScope, *, named: str = "") -> Formula:
     """Read a formula.
 

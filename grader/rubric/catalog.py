@@ -32,7 +32,7 @@ class Rubric:
     earlier: Rubric | None = None
     """The rubric of the earlier question that this one uses, if any."""
 
-    @property
+    @cached_property
     def question(self) -> Question:
         """The question, for the engine."""
         return self.compiled.question
@@ -42,7 +42,7 @@ class Rubric:
         """The names that the file's expressions may use."""
         return self.compiled.scope
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Assignment and question, such as `single-head-attention/1e`."""
         return f"{self.assignment}/{self.form.id}"

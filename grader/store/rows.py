@@ -1,7 +1,9 @@
-"""Rows → frozen lines, and lines → rows."""
+"""Rows: their ids, frozen lines made from them, batches of values, and rows that are damaged."""
 
 from __future__ import annotations
 
+import secrets
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -113,3 +115,20 @@ def _make_reader(column: Any, dialect: Dialect) -> Callable[[Any], Any]:
         return value
 
     return read
+
+
+_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
+_LENGTH = 26
+
+
+def make_id(kind: str) -> str:
+    """A new identifier such as `att_01k9…`: 48 bits of time in milliseconds and 80 random ones.
+
+    Identifiers made later sort later, so that an index grows at its end. They are no secrets.
+    """
+    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
+    digits = []
+    for _ in range(_LENGTH):
+        number, digit = divmod(number, 32)
+        digits.append(_LETTERS[digit])
+    return f"{kind}_{''.join(reversed(digits))}"

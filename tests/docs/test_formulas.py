@@ -25,9 +25,8 @@ from grader.formula.eval.functions import CORE_FUNCTIONS
 from grader.formula.formula import MAX_LENGTH, read_formula, read_tree
 from grader.formula.syntax.lexer import MAX_NESTING, MAX_TOKENS
 from grader.formula.typed.tree import Node
-from grader.reading.answer import read_answer
+from grader.reading.answer import LARGE_VALUES, read_answer
 from grader.reading.fields import ArrayField
-from grader.reading.formulas import LARGE_VALUES
 from grader.reading.paste import is_pasted_array, read_pasted
 from grader.rubric.catalog import Rubric, read_rubric
 from tests.docs.pages import ROOT, Table, code, read_blocks, read_tables

@@ -8,7 +8,6 @@ from decimal import Decimal
 
 from grader.domain.roles import Role
 from grader.store.database import Database
-from grader.store.ids import make_id
 from grader.store.queries.courses import (
     EnrolmentLine,
     RunLine,
@@ -19,6 +18,7 @@ from grader.store.queries.courses import (
 )
 from grader.store.queries.grades import GradeLine, put_grades
 from grader.store.queries.people import PersonLine, add_people
+from grader.store.rows import make_id
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 RUN, WORK = "book", "work"

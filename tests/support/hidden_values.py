@@ -22,7 +22,7 @@ from grader.engine.random.streams import RunSecret
 from grader.engine.random.variants import Variant
 from grader.engine.sample.observe import build_environment
 from grader.feedback.given import build_given_values
-from grader.formula.eval.arrays import LazyMatrix
+from grader.formula.eval.evaluate import LazyMatrix
 from grader.reading.fields import ArrayField
 from grader.rubric.catalog import Rubric
 from grader.rubric.forms import ChoiceForm, ExampleForm, FileForm, NumberForm, RangeForm, TextForm

@@ -23,9 +23,9 @@ from grader.domain.roles import STUDENT_SCOPES, Role
 from grader.grading.publishing.publish import publish
 from grader.settings import Settings
 from grader.store.database import Session
-from grader.store.ids import make_id
 from grader.store.queries.courses import EnrolmentLine, add_enrolments
 from grader.store.queries.people import add_person
+from grader.store.rows import make_id
 from grader.web.app import make_app
 from grader.web.http.server import DeadlineProtocol
 from grader.web.service import Service

@@ -12,16 +12,14 @@ from numpy.typing import NDArray
 from grader.domain.verdicts import Reason
 from grader.engine.question import MeasuredCriterion, Question
 from grader.engine.random.variants import Variant, stack_variants
-from grader.engine.sample.context import count_answers
+from grader.engine.sample.context import SATURATED_EXPONENT, count_answers, scale_down
 from grader.engine.sample.observe import build_environment
 from grader.engine.sample.plans import list_fields_read_by
-from grader.engine.sample.rescale import SATURATED_EXPONENT, scale_down
 from grader.formula.eval.evaluate import Environment
 from grader.formula.formula import Formula
 from grader.formula.typed.tree import Stack, collect_names, list_nodes
-from grader.reading.answer import Answer, Numbers
+from grader.reading.answer import LARGE_VALUES, Answer, Numbers, evaluate_formula
 from grader.reading.fields import ArrayField
-from grader.reading.formulas import LARGE_VALUES, evaluate_formula
 
 Array = NDArray[Any]
 

@@ -38,8 +38,7 @@ from grader.engine.sample.context import SamplingContext
 from grader.engine.sample.observe import add_fixed_values, build_environment
 from grader.errors import AnswerRefused, EarlierAnswerRefused
 from grader.formula.eval.evaluate import Environment, evaluate_finite
-from grader.reading.answer import Answer, Choice, ExternalScore, Text, read_answer
-from grader.reading.formulas import LARGE_VALUES
+from grader.reading.answer import LARGE_VALUES, Answer, Choice, ExternalScore, Text, read_answer
 
 # Maximum cases that share one product with the noise.
 _BATCH_SIZE = 128

@@ -14,15 +14,17 @@ from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Verdict
 from grader.engine.confidence import compute_wilson_bounds
 from grader.engine.question import Criterion, Level, MeasuredCriterion, Question
 from grader.engine.sample.context import (
+    OVERFLOW_EXPONENT,
+    SATURATED_EXPONENT,
     SLACK,
     SamplingContext,
     count_answers,
+    scale_down_answers,
     split_into_batches,
     to_nine_digits,
 )
 from grader.engine.sample.observe import add_noise_products, observe, select_rows
 from grader.engine.sample.plans import list_saturating_fields
-from grader.engine.sample.rescale import OVERFLOW_EXPONENT, SATURATED_EXPONENT, scale_down_answers
 from grader.formula.eval.evaluate import Environment
 
 Array = NDArray[Any]

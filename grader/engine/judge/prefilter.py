@@ -18,15 +18,13 @@ from grader.engine.judge.judge import Judge
 from grader.engine.judge.measured import count_within
 from grader.engine.question import Level, MeasuredCriterion
 from grader.engine.random.variants import Variant
-from grader.engine.sample.context import split_into_batches
+from grader.engine.sample.context import SATURATED_EXPONENT, scale_down_answers, split_into_batches
 from grader.engine.sample.observe import add_fixed_values, observe, select_rows
 from grader.engine.sample.plans import list_saturating_fields
-from grader.engine.sample.rescale import SATURATED_EXPONENT, scale_down_answers
 from grader.errors import FormulaError
 from grader.formula.eval.evaluate import Environment
 from grader.formula.formula import Formula
-from grader.reading.answer import Answer, Numbers
-from grader.reading.formulas import LARGE_VALUES, evaluate_formula
+from grader.reading.answer import LARGE_VALUES, Answer, Numbers, evaluate_formula
 
 Array = NDArray[Any]
 _Flags = NDArray[np.bool_]

@@ -14,8 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.engine.random.noise import NoiseBank, NoiseName
-from grader.formula.eval.arrays import LazyMatrix, multiply_columns, take_row
-from grader.formula.eval.evaluate import Environment, Evaluation
+from grader.formula.eval.evaluate import (
+    Environment,
+    Evaluation,
+    LazyMatrix,
+    multiply_columns,
+    take_row,
+)
 from grader.formula.typed.tree import Node
 
 Array = NDArray[Any]

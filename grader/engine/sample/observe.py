@@ -13,8 +13,7 @@ from grader.engine.question import Question
 from grader.engine.random.keysets import NoiseSource, sample_key_sets
 from grader.engine.random.variants import Variant, stack_variants
 from grader.engine.sample.plans import Plan, plan_for
-from grader.formula.eval.arrays import LazyMatrix
-from grader.formula.eval.evaluate import Environment, Evaluation
+from grader.formula.eval.evaluate import Environment, Evaluation, LazyMatrix
 from grader.formula.typed.tree import Multiply, Name, Node
 
 Array = NDArray[Any]

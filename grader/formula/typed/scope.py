@@ -51,9 +51,9 @@ class Family:
         return make_column_shape(self.length)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FormulaScope:
-    """All names a formula may use.
+    """All names a formula may use. A scope equals itself only, so that it can be a cache's key.
 
     ``constants`` are numbers known without drawing anything (``n``, ``d``), and may give sizes;
     ``shapes`` are the other values; ``indices`` are drawn indices, which occur as subscripts only.

@@ -16,7 +16,6 @@ from grader.grading.grades.settle import update_grades
 from grader.grading.locks import lock_students
 from grader.reading.fields import ExternalField
 from grader.store.database import Session
-from grader.store.ids import make_id
 from grader.store.queries.courses import MemberLine, list_members
 from grader.store.queries.decisions import (
     ExternalScoreLine,
@@ -24,6 +23,7 @@ from grader.store.queries.decisions import (
     list_external_scores,
 )
 from grader.store.queries.grades import GradeLine
+from grader.store.rows import make_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from grader.grading.context import GradingContext
 from grader.grading.grades.settle import update_grades
 from grader.grading.locks import lock_students
 from grader.store.database import Session
-from grader.store.ids import make_id
 from grader.store.queries.courses import MemberLine
 from grader.store.queries.decisions import OverrideLine, add_override, list_overrides
 from grader.store.queries.grades import GradeLine, find_grades
+from grader.store.rows import make_id
 
 MAX_REASON_LENGTH = 2000
 

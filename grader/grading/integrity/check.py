@@ -20,7 +20,6 @@ from grader.grading.context import GradingContext
 from grader.grading.integrity.cases import load_rubric_attempts
 from grader.grading.integrity.search import search_copied_answers
 from grader.store.database import Database, Session, lock
-from grader.store.ids import make_id
 from grader.store.queries.integrity import (
     RUNNING,
     IntegrityCheckLine,
@@ -33,6 +32,7 @@ from grader.store.queries.integrity import (
     record_failure,
     record_progress,
 )
+from grader.store.rows import make_id
 
 #: A check that has recorded no progress for this long belongs to a dead process.
 STALE_AFTER = timedelta(minutes=3)

@@ -15,11 +15,11 @@ from grader.grading.locks import lock_assignment
 from grader.rubric.catalog import CompiledAssignment, Rubric
 from grader.rubric.examples import run_examples
 from grader.store.database import Session
-from grader.store.ids import make_id
 from grader.store.queries.audit import add_audit_entry
 from grader.store.queries.courses import RunLine
 from grader.store.queries.grades import list_grades
 from grader.store.queries.publications import PublicationLine, add_publication, find_in_force
+from grader.store.rows import make_id
 
 #: On how many variants examples are tried before publishing.
 EXAMPLE_VARIANTS = 20

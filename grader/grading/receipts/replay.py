@@ -38,7 +38,7 @@ from grader.grading.receipts.checks import (
     check_signature,
     make_check,
 )
-from grader.reading.formulas import LARGE_VALUES
+from grader.reading.answer import LARGE_VALUES
 from grader.rubric.catalog import Rubric, read_rubric
 
 # What judging can come to where a rubric was never checked; in a bundle it may be anybody's.

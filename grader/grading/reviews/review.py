@@ -19,7 +19,6 @@ from grader.grading.serialize import decode_judgement
 from grader.rubric.catalog import Rubric
 from grader.rubric.forms import FileForm, ItemForm, TextForm
 from grader.store.database import Session
-from grader.store.ids import make_id
 from grader.store.queries.attempts import AttemptLine, JudgementLine, get_judged, list_counted
 from grader.store.queries.decisions import (
     ReviewLine,
@@ -28,6 +27,7 @@ from grader.store.queries.decisions import (
     select_latest_reviews,
 )
 from grader.store.queries.grades import GradeLine
+from grader.store.rows import make_id
 
 MAX_COMMENT_LENGTH = 10_000
 NOTHING_DECIDED = ErrorDetail("items", "review.empty", "Say which items are met, or give points.")

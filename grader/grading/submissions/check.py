@@ -12,7 +12,7 @@ from grader.engine.random.variants import Variant
 from grader.engine.sample.observe import build_environment
 from grader.errors import NotFound
 from grader.feedback.base import ReportModel
-from grader.formula.eval.arrays import LazyMatrix
+from grader.formula.eval.evaluate import LazyMatrix
 from grader.formula.formula import Formula
 from grader.reading.answer import Choice, ExternalScore, Numbers, Text, Value, read_answer
 from grader.reading.fields import ArrayField, FileField, TextField

@@ -37,10 +37,10 @@ from grader.grading.locks import lock_students
 from grader.grading.serialize import encode_misconceptions, encode_verdicts
 from grader.grading.signing import sign_receipt
 from grader.grading.submissions.uploads import refuse_missing_files
-from grader.reading.fields import ExternalField, FileField, TextField
+from grader.reading.answer import Text
+from grader.reading.fields import ExternalField
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
-from grader.store.ids import make_id
 from grader.store.queries.attempts import (
     AttemptLine,
     JudgedAttempt,
@@ -58,6 +58,7 @@ from grader.store.queries.idempotency import (
     find_answered_requests,
 )
 from grader.store.queries.publications import ExtensionLine, find_extensions
+from grader.store.rows import make_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +293,7 @@ class _Batch:
             try:
                 variant = variants[enrolment.id, rubric.id]
                 submission = judge.prepare(variant, answer, earlier=earlier)
-                if any(isinstance(field, TextField | FileField) for field in judge.question.fields):
+                if any(isinstance(value, Text) for value in submission.answer.values.values()):
                     refuse_missing_files(self.session, enrolment_id=enrolment.id, answer=answer)
                 prepared.append((each, judge, submission))
             except StudentError as error:

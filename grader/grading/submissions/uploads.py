@@ -17,7 +17,6 @@ from grader.accounts.callers import Caller, Membership, get_viewer_membership
 from grader.errors import AnswerRefused, FieldError, MalformedRequest, NotFound, RequestRefused
 from grader.reading.answer import DIGEST
 from grader.store.database import Session
-from grader.store.ids import make_id
 from grader.store.queries.submissions import (
     UploadLine,
     add_upload,
@@ -25,6 +24,7 @@ from grader.store.queries.submissions import (
     find_upload_content,
     find_uploads,
 )
+from grader.store.rows import make_id
 
 MAX_BYTES = 10 * 1024 * 1024
 MAX_TOTAL_BYTES = 100 * 1024 * 1024

@@ -10,8 +10,7 @@ from sqlalchemy import func, insert, select, update
 
 from grader.errors import NotFound
 from grader.store.database import Session
-from grader.store.ids import make_id
-from grader.store.rows import list_columns, split_into_batches, to_line
+from grader.store.rows import list_columns, make_id, split_into_batches, to_line
 from grader.store.tables.people import PersonRow
 
 

@@ -10,8 +10,7 @@ from sqlalchemy import bindparam, func, insert, select
 
 from grader.errors import NotFound
 from grader.store.database import Session
-from grader.store.ids import make_id
-from grader.store.rows import list_columns, to_line
+from grader.store.rows import list_columns, make_id, to_line
 from grader.store.tables.publications import (
     ExtensionRow,
     PublicationPartRow,

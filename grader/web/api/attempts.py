@@ -28,9 +28,7 @@ from grader.grading.submissions.check import AnswerReading, check_answer
 from grader.grading.submissions.submit import SubmitRequest
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
-    IdempotencyKeyHeader,
-    RequestDigest,
-    make_request_key,
+    SentKeyDep,
     to_response,
 )
 from grader.web.auth import CourseReader, Submitter, describe_access, make_caller_dependency
@@ -112,8 +110,7 @@ async def create_attempt(
     membership: Submitter,
     service: ServiceDep,
     at: ReceivedAt,
-    digest: RequestDigest,
-    key: IdempotencyKeyHeader = None,
+    key: SentKeyDep,
 ) -> Response:
     """Judge an answer and record it as the caller's next attempt."""
     submitted = SubmitRequest(
@@ -122,7 +119,7 @@ async def create_attempt(
         question=question,
         answer=body.answer,
         received_at=at,
-        key=make_request_key(membership.caller.id, key, digest),
+        key=key.of(membership.caller.id) if key else None,
     )
     answered = await service.writer.submit(service.submit, submitted)
     return to_response(answered, {"Location": f"/api/v1/attempts/{answered.created_id}"})

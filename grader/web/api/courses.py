@@ -28,10 +28,8 @@ from grader.web.api import models as m
 from grader.web.api import presenters
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
-    IdempotencyKeyHeader,
-    RequestDigest,
+    SentKeyDep,
     create_once,
-    make_request_key,
     to_response,
 )
 from grader.web.auth import (
@@ -121,8 +119,7 @@ async def create_course(
     caller: Annotated[Caller, Depends(make_operator_dependency(Scope.ROSTER))],
     service: ServiceDep,
     at: ReceivedAt,
-    digest: RequestDigest,
-    key: IdempotencyKeyHeader = None,
+    key: SentKeyDep,
 ) -> Response:
     """Make a course run, with its own secret for all random draws."""
 
@@ -138,7 +135,7 @@ async def create_course(
         )
         return presenters.to_course_read(run, Role.INSTRUCTOR).model_dump_json()
 
-    request = make_request_key(caller.id, key, digest)
+    request = key.of(caller.id) if key else None
     answered = await create_once(service, request, at=at, do=do)
     return to_response(answered)
 

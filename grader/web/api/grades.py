@@ -23,12 +23,10 @@ from grader.store.queries.publications import list_extensions
 from grader.web.api import models as m
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
-    IdempotencyKeyHeader,
     IfMatchHeader,
-    RequestDigest,
+    SentKeyDep,
     create_once,
     format_etag,
-    make_request_key,
     read_version,
     to_response,
 )
@@ -189,8 +187,7 @@ async def create_scores(
     membership: GradesWriter,
     service: ServiceDep,
     at: ReceivedAt,
-    digest: RequestDigest,
-    key: IdempotencyKeyHeader = None,
+    key: SentKeyDep,
 ) -> Response:
     """Enter scores for a question that is graded elsewhere."""
 
@@ -207,7 +204,7 @@ async def create_scores(
         )
         return ExternalScoresRead(entered=len(grades)).model_dump_json()
 
-    request = make_request_key(membership.caller.id, key, digest)
+    request = key.of(membership.caller.id) if key else None
     answered = await create_once(service, request, at=at, do=enter)
     return to_response(answered)
 
@@ -235,8 +232,7 @@ async def create_extension(
     membership: GradesWriter,
     service: ServiceDep,
     at: ReceivedAt,
-    digest: RequestDigest,
-    key: IdempotencyKeyHeader = None,
+    key: SentKeyDep,
 ) -> Response:
     """Give a student more time or more attempts."""
 
@@ -263,7 +259,7 @@ async def create_extension(
             is_after_publication=released_at is not None and released_at < at,
         ).model_dump_json()
 
-    request = make_request_key(membership.caller.id, key, digest)
+    request = key.of(membership.caller.id) if key else None
     answered = await create_once(service, request, at=at, do=give)
     return to_response(answered)
 

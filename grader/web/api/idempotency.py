@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
@@ -29,7 +30,7 @@ COURSE_ERRORS = build_error_responses(
     NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503
 )
 
-IdempotencyKeyHeader = Annotated[
+_KeyHeader = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
@@ -52,19 +53,26 @@ IfMatchHeader = Annotated[
 ]
 
 
-async def _read_request_digest(request: Request) -> str:
-    """A digest of what is asked for: method, path and body."""
-    body = await request.body()
-    content = f"{request.method} {request.url.path}\n".encode() + body
-    return hashlib.sha256(content).hexdigest()
+@dataclass(frozen=True, slots=True)
+class SentKey:
+    """An Idempotency-Key with a digest of its request: method, path and body."""
+
+    key: str
+    digest: str
+
+    def of(self, caller: str) -> IdempotencyKey:
+        """The key of this caller; others may use the same text."""
+        return IdempotencyKey(caller, self.key, self.digest)
 
 
-RequestDigest = Annotated[str, Depends(_read_request_digest)]
+async def _read_key(request: Request, key: _KeyHeader = None) -> SentKey | None:
+    if key is None:
+        return None
+    content = f"{request.method} {request.url.path}\n".encode() + await request.body()
+    return SentKey(key, hashlib.sha256(content).hexdigest())
 
 
-def make_request_key(caller: str, key: str | None, digest: str) -> IdempotencyKey | None:
-    """The key of a request; None where none was sent."""
-    return None if key is None else IdempotencyKey(caller, key, digest)
+SentKeyDep = Annotated[SentKey | None, Depends(_read_key)]
 
 
 async def create_once(

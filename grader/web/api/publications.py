@@ -15,10 +15,8 @@ from grader.store.queries.publications import find_in_force, list_publications, 
 from grader.web.api import models as m
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
-    IdempotencyKeyHeader,
-    RequestDigest,
+    SentKeyDep,
     create_once,
-    make_request_key,
     to_response,
 )
 from grader.web.auth import GradesReader, Publisher, describe_access
@@ -71,8 +69,7 @@ async def create_publication(
     membership: Publisher,
     service: ServiceDep,
     at: ReceivedAt,
-    digest: RequestDigest,
-    key: IdempotencyKeyHeader = None,
+    key: SentKeyDep,
 ) -> Response:
     """Publish an assignment's rubrics and dates; existing attempts keep their verdicts."""
 
@@ -101,7 +98,7 @@ async def create_publication(
         versions = list_versions(session, publication_ids=[line.id])
         return m.PublicationRead.of(line, versions=versions.get(line.id, {})).model_dump_json()
 
-    request = make_request_key(membership.caller.id, key, digest)
+    request = key.of(membership.caller.id) if key else None
     answered = await create_once(service, request, at=at, do=do)
     return to_response(answered)
 

@@ -20,12 +20,10 @@ from grader.store.database import Session
 from grader.web.api import models as m
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
-    IdempotencyKeyHeader,
     IfMatchHeader,
-    RequestDigest,
+    SentKeyDep,
     create_once,
     format_etag,
-    make_request_key,
     parse_version,
     to_response,
 )
@@ -113,8 +111,7 @@ async def create_review(
     membership: Reviewer,
     service: ServiceDep,
     at: ReceivedAt,
-    digest: RequestDigest,
-    key: IdempotencyKeyHeader = None,
+    key: SentKeyDep,
     version: IfMatchHeader = None,
 ) -> Response:
     """Grade a text or a file of an attempt, or a criterion that the engine left undecided."""
@@ -140,7 +137,7 @@ async def create_review(
             grade=grade.points,
         ).model_dump_json()
 
-    request = make_request_key(membership.caller.id, key, digest)
+    request = key.of(membership.caller.id) if key else None
     answered = await create_once(service, request, at=at, do=do)
     review = m.ReviewRead.model_validate_json(answered.body)
     return to_response(answered, {"ETag": format_etag(review.version)})

@@ -18,10 +18,8 @@ from grader.store.database import Session
 from grader.store.queries.courses import get_member, list_members
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
-    IdempotencyKeyHeader,
-    RequestDigest,
+    SentKeyDep,
     create_once,
-    make_request_key,
     to_response,
 )
 from grader.web.api.models import ApiModel
@@ -167,8 +165,7 @@ async def import_roster(
     membership: RosterManager,
     service: ServiceDep,
     at: ReceivedAt,
-    digest: RequestDigest,
-    key: IdempotencyKeyHeader = None,
+    key: SentKeyDep,
 ) -> Response:
     """Import a roster: make accounts, enrol people, change roles and sections."""
     roster = read_roster(body.csv)
@@ -179,7 +176,7 @@ async def import_roster(
         apply_roster(session, membership, plan, at=at, by=membership.caller.id)
         return _to_plan_read(plan).model_dump_json()
 
-    request = make_request_key(membership.caller.id, key, digest)
+    request = key.of(membership.caller.id) if key else None
     answered = await create_once(service, request, at=at, do=do)
     return to_response(answered)
 

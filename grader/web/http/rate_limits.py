@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 
 from grader.errors import TooManyRequests
@@ -19,19 +19,17 @@ _EPSILON = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """A budget: so many calls in a minute, and so many at once after a rest."""
+    """A budget: calls per minute, and how many may come at once after a rest."""
 
     per_minute: float
     burst: int
+    per_second: float = field(init=False)
 
     def __post_init__(self) -> None:
         if self.per_minute <= 0 or self.burst < 1:
             raise ValueError("A budget lets at least one call through.")
 
-    @property
-    def per_second(self) -> float:
-        """How fast the bucket fills."""
-        return self.per_minute / 60
+        object.__setattr__(self, "per_second", self.per_minute / 60)
 
 
 @dataclass(frozen=True, slots=True)

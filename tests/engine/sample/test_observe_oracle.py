@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.engine.random.variants import Variant
+from grader.engine.sample.context import OVERFLOW_EXPONENT, scale_down_answers
 from grader.engine.sample.observe import build_environment, observe
-from grader.engine.sample.rescale import OVERFLOW_EXPONENT, scale_down_answers
 from grader.formula.formula import read_tree
 from tests.support.rubrics import judge_of, rubric_of
 

@@ -11,8 +11,13 @@ from numpy.typing import NDArray
 from grader.domain.shapes import NUMBER, make_matrix_shape
 from grader.engine.functions import RUBRIC_FUNCTIONS
 from grader.errors import FormulaError
-from grader.formula.eval.arrays import LazyMatrix, take_row
-from grader.formula.eval.evaluate import Environment, evaluate, evaluate_finite
+from grader.formula.eval.evaluate import (
+    Environment,
+    LazyMatrix,
+    evaluate,
+    evaluate_finite,
+    take_row,
+)
 from grader.formula.formula import read_tree
 from grader.formula.typed.scope import Family, FormulaScope
 from grader.formula.typed.tree import Multiply, Node, has_bound_index, list_nodes
