@@ -25,8 +25,9 @@ _CELL = re.compile(r"(?<!\\)\|")
 
 
 def list_pages() -> list[Path]:
-    """README and everything under docs/."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """README, CONTRIBUTING and everything under docs/."""
+    top = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    return [*top, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def name_of(page: Path) -> str:
