@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -24,6 +25,8 @@ PROBLEM_HEADING = "| name | type | means |\n| --- | --- | --- |\n"
 PATHS_HEADING = "| in the path | type | limits |\n| --- | --- | --- |\n"
 STATUS_HEADING = "| status | group under `/docs/errors` | codes |\n| --- | --- | --- |\n"
 
+_JSON = "application/json"
+
 _INTRODUCTION = """\
 # The HTTP API
 
@@ -34,7 +37,7 @@ This page is generated from OpenAPI. A running service shows the same calls with
 _CONVENTIONS = """\
 - **Who** may call is the first line of a call: the roles, then the scopes that a token needs.
 - **Fields of an object** within another, or within a list, have a dotted name: `criteria.points`.
-- A request field is optional unless its row says "required".
+- A parameter or a field of a body is optional unless its row says "required".
 """
 
 _ERRORS = """\
@@ -106,12 +109,13 @@ class _CallWriter:
         yield " · ".join([f"`{call.method} {call.path}`", *who]) + "\n"
         if call.description.strip(". \n") != call.title:
             yield f"{call.description.strip()}\n"
-        returned: list[str] = []
+        returned: dict[str, list[str]] = {}
         rows = [*self._list_sent(call)]
         for reply in call.replies:
             if not reply.is_error:
                 known = self._described.get(reply.fields)
-                returned.append(self._describe_response(call, reply, known))
+                what = self._describe_response(call, reply, known)
+                returned.setdefault(what, []).append(reply.status)
                 if reply.fields and not known:
                     self._described[reply.fields] = _link(call)
                     rows += self._list_fields("response", reply.fields, call)
@@ -119,26 +123,30 @@ class _CallWriter:
             yield HEADING + "".join(_join_rows(rows))
         errors = [reply.status for reply in call.replies if reply.is_error]
         ending = f" Errors: {', '.join(errors)}." if errors else ""
-        yield f"Returns {' or '.join(returned)}.{ending}\n"
+        given = [f"{' or '.join(statuses)}: {what}" for what, statuses in returned.items()]
+        yield f"Returns {'; '.join(given)}.{ending}\n"
 
     def _describe_response(
         self, call: Operation, reply: OperationResponse, known: str | None
     ) -> str:
         if not reply.type:
-            return f"{reply.status} without a body"
+            return "no body"
         operation = self._spec["paths"][call.path][call.method.lower()]
-        media = operation["responses"][reply.status]["content"].get("application/json")
-        parts = [] if reply.type == "application/json" else [f"`{reply.type}`"]
-        if media:
-            kind = describe_type(media.get("schema", {}), self._spec["components"]["schemas"])
-            parts.insert(0, kind)
+        content = operation["responses"][reply.status]["content"]
+        schemas = self._spec["components"]["schemas"]
+        types = [
+            describe_type(media.get("schema", {}), schemas) if type_ == _JSON else f"`{type_}`"
+            for type_, media in content.items()
+        ]
         same = f" as in {known}" if known else ""
-        return f"{reply.status}: {', '.join(parts)}{same}"
+        return " or ".join(types) + same
 
     def _list_sent(self, call: Operation) -> Iterator[_Row]:
         for parameter in call.parameters:
             if parameter.location != "path":
-                means = _join(parameter.is_required, parameter.description, parameter.limits)
+                means = _describe(
+                    parameter.description, parameter.limits, is_required=parameter.is_required
+                )
                 yield _Row(parameter.location, f"`{parameter.name}`", parameter.type, means)
         if call.body_types and not call.body:
             yield _Row("body", "", f"`{call.body_types[0]}`", "")
@@ -156,9 +164,12 @@ class _CallWriter:
         for field in fields:
             name = f"{within}{field.name}"
             known = self._described.get(field.fields) if field.fields else None
-            means = _join(is_request and field.is_required, field.description, field.limits)
-            if known:
-                means = _join(False, means, f"fields as in {known}")
+            # An object that was described before needs no second paragraph.
+            description = field.description.partition("\n\n")[0] if known else field.description
+            if is_request:
+                means = _describe(description, field.limits, is_required=field.is_required)
+            else:
+                means = _describe(description, f"fields as in {known}" if known else "")
             yield _Row(where, f"`{name}`", field.type, means)
             if field.fields and not known:
                 self._described[field.fields] = f"`{name}` of {_link(call)}"
@@ -213,11 +224,12 @@ def _link(call: Operation) -> str:
     return f"[{call.title}](#{make_anchor(call.title)})"
 
 
-def _join(is_required: bool, *sentences: str) -> str:
-    """Sentences as one text, each with a full stop."""
-    parts = ["required"] if is_required else []
-    parts += [each.strip().rstrip(".") for each in sentences if each]
-    return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts)
+def _describe(description: str, limits: str = "", *, is_required: bool = False) -> str:
+    """What a cell says about a value: sentences with a full stop each."""
+    limits = re.sub(r"(?<=of the form )(\S+?)(?=, by default|$)", r"`\1`", limits)
+    parts = ["Required"] if is_required else []
+    parts += [description.strip(), f"{limits[:1].upper()}{limits[1:]}"]
+    return " ".join(f"{part.rstrip('.')}." for part in parts if part)
 
 
 def _cell(text: str) -> str:
