@@ -56,14 +56,15 @@ def decode_judgement(line: JudgementLine) -> Judgement:
     )
 
 
-def sum_pending(line: JudgementLine) -> Decimal:
-    """The points of what was sent and is to be graded by a person."""
-    pending = (
-        Decimal(each["possible"])
-        for each in line.verdicts
-        if each["outcome"] == Outcome.PENDING and each["reason"] != Reason.NOT_SENT
-    )
-    return sum(pending, Decimal(0))
+def find_open_points(line: JudgementLine) -> tuple[Decimal, bool]:
+    """Points of what was sent and is to be graded by a person, and whether one must look."""
+    pending, needs_person = Decimal(0), False
+    for each in line.verdicts:
+        outcome, reason = each["outcome"], each["reason"]
+        if outcome == Outcome.PENDING and reason != Reason.NOT_SENT:
+            pending += Decimal(each["possible"])
+        needs_person |= reason == Reason.UNDECIDED or outcome == Outcome.UNGRADABLE
+    return pending, needs_person
 
 
 def _decode_verdict(data: dict[str, Any]) -> Verdict:

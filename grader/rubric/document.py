@@ -1,7 +1,7 @@
 """Strict YAML to plain data, with the location of every value and of every error.
 
 ``read_document`` accepts the part of YAML that all parsers read alike, and records the location of
-each value. `grader.rubric.validation` turns the data into a model.
+each value. `grader.rubric.catalog` turns the data into a model.
 
 Fields are dotted paths with list positions counted from one: ``criteria.2.levels.1.within``.
 """

@@ -100,7 +100,7 @@ def _run_example(
     for variant, other in pairwise(drawn):
         source = other if example.of == "another" else variant
         try:
-            submission = _make_submission(rubric, example, judge, variant, source)
+            submission = make_submission(rubric, example, judge, variant, source)
         except AnswerRefused as refused:
             is_expected = refused.code == example.refused
             fault = "" if is_expected else f"refused ({refused.code}): {refused}"
@@ -130,9 +130,10 @@ def _judge(
         )
 
 
-def _make_submission(
+def make_submission(
     rubric: Rubric, example: ExampleForm, judge: Judge, variant: Variant, source: Variant
 ) -> Submission:
+    """An example as a student would send it; `source` is the variant its numbers come from."""
     sent = {**example.answer, **_compute_fields(rubric, example, source)}
     return judge.prepare(variant, sent, earlier=example.uses, strict=True)
 

@@ -34,7 +34,7 @@ from grader.web.errors.problems import install_problems
 from grader.web.http.body import BodyLimits, install_body_limits
 from grader.web.http.middleware import install_middleware
 from grader.web.manual.routes import install_manual
-from grader.web.ops import health
+from grader.web.ops import metrics
 from grader.web.ops.background import BackgroundRunner
 from grader.web.pages.routes import install_pages
 from grader.web.service import Service
@@ -100,7 +100,7 @@ def _list_routes() -> list[BaseRoute]:
     maker = FastAPI(openapi_url=None, generate_unique_id_function=_operation_id)
     before = len(maker.router.routes)
     maker.include_router(_build_api())
-    maker.include_router(health.router)
+    maker.include_router(metrics.router)
     install_pages(maker)
     return maker.router.routes[before:]
 

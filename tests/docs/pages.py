@@ -35,6 +35,11 @@ def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+def make_anchor(heading: str) -> str:
+    """The anchor of a heading, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """A fenced block; `start` is where its text begins in the page."""

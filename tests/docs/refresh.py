@@ -11,6 +11,7 @@ from pathlib import Path
 
 from grader.rubric.reference import render_reference
 from tests.docs.command_line import with_tables
+from tests.docs.http_calls import read_spec, render_http_reference
 from tests.docs.pages import (
     ROOT,
     CommandStep,
@@ -34,6 +35,7 @@ def refresh() -> None:
     _write(commands, with_tables(commands.read_text(encoding="utf-8")))
     store = reference / "store.md"
     _write(store, with_columns(store.read_text(encoding="utf-8")))
+    _write(reference / "http.md", render_http_reference(read_spec()))
     for page in list_pages():
         with tempfile.TemporaryDirectory() as folder:
             workshop = Workshop(Path(folder))

@@ -13,6 +13,7 @@ from tests.docs.pages import (
     CommandStep,
     Workshop,
     list_pages,
+    make_anchor,
     name_of,
     read_blocks,
     read_steps,
@@ -43,9 +44,8 @@ def prose(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub makes them."""
-    headings = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
+    """The anchors of a page's headings."""
+    return set(map(make_anchor, re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)))
 
 
 def links(page: Path) -> list[str]:

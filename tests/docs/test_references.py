@@ -17,7 +17,8 @@ from grader.rubric.forms import Form, QuestionFile
 from grader.rubric.reference import render_reference
 from grader.store.tables.base import Base
 from tests.docs.command_line import list_commands, with_tables
-from tests.docs.pages import ROOT
+from tests.docs.http_calls import read_spec, render_http_reference
+from tests.docs.pages import ROOT, make_anchor
 from tests.docs.store_tables import with_columns
 
 REFERENCE = ROOT / "docs" / "reference"
@@ -103,6 +104,24 @@ def test_every_table_and_column_of_the_store_is_named() -> None:
     }
     for name in columns:
         assert f"`{name}`" in overview
+
+
+def test_the_http_reference_is_made_from_openapi() -> None:
+    spec = read_spec()
+    page = (REFERENCE / "http.md").read_text("utf-8")
+    described = re.findall(r"^`([A-Z]+) (/\S*)` · ", page, re.MULTILINE)
+
+    assert render_http_reference(spec) == page, MEND
+    assert sorted(described) == sorted(
+        (method.upper(), path) for path, calls in spec["paths"].items() for method in calls
+    )
+
+
+def test_every_call_of_the_http_reference_has_its_own_anchor() -> None:
+    page = (REFERENCE / "http.md").read_text("utf-8")
+    found = [make_anchor(each) for each in re.findall(r"^#+ (.*)$", page, re.MULTILINE)]
+
+    assert len(found) == len(set(found))
 
 
 def test_every_number_of_points_survives_json() -> None:

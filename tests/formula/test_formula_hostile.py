@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from grader.engine.functions import RUBRIC_FUNCTIONS
 from grader.errors import FormulaError
 from grader.formula.eval.evaluate import evaluate_finite
-from grader.formula.formula import MAX_DEPTH, MAX_LENGTH, read_tree
+from grader.formula.formula import MAX_DEPTH, MAX_LENGTH, read_formula, read_tree
 from grader.formula.syntax.lexer import MAX_NESTING, MAX_TOKENS
 from tests.support.formula_tables import LATEX, PLAIN, SUMS
 from tests.support.formulas import ALL, BASES, INPUTS, MEANS, PAIR, Given
@@ -171,12 +171,13 @@ def is_well_behaved(error: FormulaError | None, text: str) -> bool:
 def least_seconds(action: Callable[[], object]) -> float:
     """The processor time of the fastest of three runs; the machines this runs on are noisy.
 
-    Garbage of the many tests before this one is not collected meanwhile.
+    Nothing is cached from an earlier run, and garbage of the tests before is not collected.
     """
     measured = []
     gc.disable()
     try:
         for _ in range(3):
+            read_formula.cache_clear()
             start = time.process_time()
             action()
             measured.append(time.process_time() - start)

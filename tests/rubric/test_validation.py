@@ -22,8 +22,8 @@ from pydantic import (
 )
 
 from grader.errors import RubricError, RubricErrors
+from grader.rubric.catalog import to_model
 from grader.rubric.document import read_document
-from grader.rubric.validation import to_model
 
 
 def errors_of(act: Callable[[], Any]) -> list[RubricError]:

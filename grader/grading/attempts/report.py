@@ -1,4 +1,4 @@
-"""Reports of attempts: for a student as much as the policy allows, for staff all of it."""
+"""Reports and plots of attempts: for a student as much as the policy allows, for staff all."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from typing import Any
 
 from grader.domain.policies import Feedback, Policy
 from grader.engine.judge.judge import Judgement
+from grader.errors import StudentError
 from grader.feedback.base import Points, ReportModel
+from grader.feedback.plots import Picture, make_pictures
 from grader.feedback.receipt import Receipt
 from grader.feedback.report import Report, build_report_fields
+from grader.grading.context import GradingContext, PublishedAssignment
 from grader.grading.grades.settle import compute_earned_points
 from grader.grading.serialize import decode_judgement
 from grader.grading.signing import SigningKey, sign_receipt, to_withheld_receipt
 from grader.rubric.catalog import Rubric
-from grader.store.queries.attempts import AttemptLine, JudgementLine
+from grader.store.database import Session
+from grader.store.queries.attempts import AttemptLine, JudgementLine, find_judged
 from grader.store.queries.decisions import ReviewLine
 
 
@@ -143,3 +147,29 @@ def _withhold(
             "misconceptions": (),
             "shows": policy.feedback,
         }
+
+
+def draw_attempt_plots(
+    session: Session,
+    context: GradingContext,
+    published: PublishedAssignment,
+    attempt: AttemptLine,
+    judgement: JudgementLine,
+) -> list[Picture]:
+    """What an attempt's answer does; empty where it cannot be read any more.
+
+    Pictures that show what is asked for come only where everything is right.
+    """
+    rubric = published.rubric(attempt.question)
+    if not rubric.question.plots:
+        return []
+    variant = context.variant_answered(session, attempt, rubric)
+    judge = context.judge(session, run_id=attempt.run_id, rubric=rubric)
+    used = attempt.uses_attempt_id and find_judged(session, attempt_id=attempt.uses_attempt_id)
+    try:
+        earlier = used[0].answer if used else None
+        submission = judge.prepare(variant, attempt.answer, earlier=earlier, strict=True)
+    except StudentError:
+        # The question asks for something else since.
+        return []
+    return make_pictures(judge, submission, revealing=decode_judgement(judgement).is_solved)

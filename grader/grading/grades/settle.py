@@ -12,7 +12,7 @@ from grader.domain.grades import ZERO, ScoredAttempt, Standing, settle
 from grader.domain.policies import normalize_points
 from grader.domain.verdicts import Outcome, Reason
 from grader.grading.context import GradingContext, PublishedAssignment
-from grader.grading.serialize import decode_judgement, sum_pending
+from grader.grading.serialize import decode_judgement, find_open_points
 from grader.store.database import Session
 from grader.store.queries.attempts import JudgedAttempt, JudgementLine, StudentQuestion, list_judged
 from grader.store.queries.decisions import (
@@ -101,8 +101,9 @@ def compute_earned_points(
     A review replaces the verdict on its criterion.
     """
     if not reviews:
-        pending = sum_pending(judgement) if judgement.pending else ZERO
-        return judgement.awarded, pending, judgement.needs_person
+        if not judgement.pending and not judgement.needs_person:
+            return judgement.awarded, ZERO, False
+        return judgement.awarded, *find_open_points(judgement)
     points, pending = ZERO, ZERO
     needs_person = False
     for verdict in decode_judgement(judgement).verdicts:

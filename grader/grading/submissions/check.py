@@ -1,4 +1,4 @@
-"""What students try for free: how an answer is read, and practice key sets. Nothing is stored."""
+"""Trying an answer without storing it: how it is read, practice key sets, and judging for staff."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ from grader.engine.random.variants import Variant
 from grader.engine.sample.observe import build_environment
 from grader.errors import NotFound
 from grader.feedback.base import ReportModel
+from grader.feedback.receipt import compose_receipt
+from grader.feedback.report import Report, build_report
 from grader.formula.eval.evaluate import LazyMatrix
 from grader.formula.formula import Formula
+from grader.grading.context import GradingContext
+from grader.grading.serialize import decode_variant
 from grader.reading.answer import Choice, ExternalScore, Numbers, Text, Value, read_answer
 from grader.reading.fields import ArrayField, FileField, TextField
 from grader.rubric.catalog import Rubric
+from grader.store.database import Session
+from grader.store.queries.attempts import find_variants
 
 
 class AnswerFieldReading(ReportModel):
@@ -142,3 +148,37 @@ def sample_practice_key_sets(judge: Judge, variant: Variant, *, count: int) -> d
 def _as_lists(value: Any) -> Any:
     array = value.whole() if isinstance(value, LazyMatrix) else value
     return array[0].tolist()
+
+
+def judge_without_storing(
+    session: Session,
+    context: GradingContext,
+    *,
+    run_id: str,
+    assignment: str,
+    question: str,
+    variant: str,
+    sent: Any,
+    uses: Any | None = None,
+) -> Report:
+    """Judge an answer as it would be judged for this variant; nothing is stored.
+
+    Raises
+    ------
+    NotFound
+        Where the course run has no such question.
+    AnswerRefused
+        Where the answer, or the earlier one, cannot be read.
+    """
+    rubric = context.in_force(session, run_id=run_id, assignment=assignment).rubric(question)
+    judge = context.judge(session, run_id=run_id, rubric=rubric)
+    source = rubric.question.source
+    key = (variant, source.id, source.revision)
+    shown = find_variants(session, wanted=[key]).get(key)
+    # A variant of another course run must not show here.
+    is_ours = shown is not None and shown.run_id == run_id
+    drawn = decode_variant(variant, shown.drawn) if shown and is_ours else judge.variant(variant)
+    submission = judge.prepare(drawn, sent, earlier=uses, strict=True)
+    (judgement,) = judge.judge([submission])
+    receipt = compose_receipt(judge, submission, judgement, versions=rubric.versions)
+    return build_report(rubric.question, judgement, receipt, used=submission.used)

@@ -11,7 +11,7 @@ from grader.accounts.callers import Caller, get_membership_as
 from grader.domain.roles import Role, Scope
 from grader.errors import AnswerRefused
 from grader.feedback.report import Report
-from grader.grading.submissions.judge_only import judge_without_storing
+from grader.grading.submissions.check import judge_without_storing
 from grader.web.api.idempotency import COURSE_ERRORS
 from grader.web.auth import describe_access, make_caller_dependency
 from grader.web.errors.openapi import build_error_responses

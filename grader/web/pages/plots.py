@@ -9,8 +9,7 @@ from markupsafe import Markup
 from grader.drawing.plot_text import PlotTable, build_tables, describe_picture
 from grader.drawing.svg import draw_inline
 from grader.grading.attempts.find import VisibleAttempt
-from grader.grading.attempts.plots import draw_attempt_plots
-from grader.grading.attempts.report import AttemptReport
+from grader.grading.attempts.report import AttemptReport, draw_attempt_plots
 from grader.grading.context import GradingContext
 from grader.store.database import Session
 

@@ -16,7 +16,7 @@ from grader import __version__
 from grader.errors import KeysetError, NotSignedIn
 from grader.web.errors.problems import build_error_headers, to_problem
 from grader.web.pages import format
-from grader.web.pages.markdown import to_html, to_inline_html
+from grader.web.pages.format import to_html, to_inline_html
 from grader.web.service import get_received_at
 
 

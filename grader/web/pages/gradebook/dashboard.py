@@ -7,13 +7,14 @@ from decimal import Decimal
 from functools import lru_cache
 
 from fastapi import APIRouter, Response
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from grader.domain.roles import Role
 from grader.drawing.charts import Bar, ReferenceLine, draw_bar_chart
 from grader.errors import ErrorDetail, MalformedRequest
 from grader.grading.grades.gradebook import (
     Gradebook,
+    GradebookRow,
     TotalsDistribution,
     load_distribution,
     load_gradebook,
@@ -71,17 +72,19 @@ def show_gradebook(
         )  # fmt: skip
         spread = load_distribution(session, book.published, query.selection)
         sections = list_named_sections(session, run_id=page.course)
+    columns = [
+        (name, rubric.form.points, str(escape(name)))
+        for name, rubric in book.published.assignment.rubrics.items()
+    ]
     return page.render(
         "gradebook/grades.html",
         membership=membership,
         assignment=page.assignment,
         title=book.published.form.title,
         book=book,
-        columns=[
-            (name, rubric.form.points) for name, rubric in book.published.assignment.rubrics.items()
-        ],
+        columns=columns,
+        rows=[(row, _list_cells(row, columns)) for row in book.rows],
         heat_level=compute_heat_level,
-        cell_text=_format_cell,
         possible=book.possible,
         query=query,
         links=_make_page_links(book, query),
@@ -208,12 +211,39 @@ def compute_heat_level(points: Decimal | None, possible: Decimal) -> int:
     return 4 if points >= possible else 1 + int(3 * points / possible)
 
 
+#: The shade, the points and the marks of a cell.
+_CellText = tuple[int | None, str, tuple[str, ...]]
+_EMPTY_CELL: _CellText = (None, "–", ())
+
+
+def _list_cells(
+    row: GradebookRow, columns: list[tuple[str, Decimal, str]]
+) -> list[tuple[str, int | None, str, tuple[str, ...]]]:
+    """The cells of a row, with the questions' names escaped.
+
+    Escaping takes most of the time of a page with thousands of cells, so it is done per column.
+    """
+    grades = row.grades
+    cells = []
+    for name, possible, label in columns:
+        text = _EMPTY_CELL
+        if name in grades:
+            _, _, hundredths, pending, _, _, late_days, is_overridden, needs_person = grades[name]
+            waits = needs_person or pending > 0
+            text = _describe_cell(hundredths, late_days > 0, is_overridden, waits, possible)
+        cells.append((label, *text))
+    return cells
+
+
 # A page has thousands of cells, but few different ones.
 @lru_cache(maxsize=10_000)
-def _format_cell(hundredths: int | None, possible: Decimal) -> tuple[int, str]:
-    """The shade and the points of a cell."""
+def _describe_cell(
+    hundredths: int | None, is_late: bool, is_overridden: bool, waits: bool, possible: Decimal
+) -> _CellText:
     points = None if hundredths is None else to_points(hundredths)
-    return compute_heat_level(points, possible), format_points(points)
+    marks = {"late": is_late, "staff": is_overridden, "waits": waits}
+    words = tuple(word for word, is_set in marks.items() if is_set)
+    return compute_heat_level(points, possible), format_points(points), words
 
 
 def _draw_histogram(spread: TotalsDistribution) -> Markup:

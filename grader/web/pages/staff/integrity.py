@@ -13,9 +13,14 @@ from starlette.concurrency import run_in_threadpool
 from grader.accounts.callers import Membership
 from grader.domain.roles import Role
 from grader.errors import RequestRefused
-from grader.grading.integrity.check import CheckRun, start_check
+from grader.grading.integrity.check import (
+    CheckRun,
+    IntegrityResults,
+    ResemblanceEvidence,
+    load_results,
+    start_check,
+)
 from grader.grading.integrity.coincidence import CoincidenceRate
-from grader.grading.integrity.results import IntegrityResults, ResemblanceEvidence, load_results
 from grader.store.queries.integrity import IntegrityCheckLine
 from grader.web.ops.background import BackgroundRunner
 from grader.web.pages.context import ASSIGNMENT_PATH, AssignmentPage, FormDep

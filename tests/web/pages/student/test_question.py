@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from grader.accounts.sign_in import set_password
 from grader.rubric.catalog import Rubric
 from grader.store.database import Database
-from grader.web.pages.markdown import to_html
+from grader.web.pages.format import to_html
 from grader.web.pages.rendering import PageRoute
 from tests.support.browsers import HOSTILE, Browser
 from tests.support.page_matrix import AVERAGE, EVERYBODY, FILES, OPEN, PAGES, STRANGERS
