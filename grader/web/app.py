@@ -21,20 +21,18 @@ from grader.web.api import (
     courses,
     gradebook,
     grades,
-    judge_only,
     publications,
     reviews,
     roster,
     session,
     tokens,
-    uploads,
 )
 from grader.web.errors.openapi import install_openapi
 from grader.web.errors.problems import install_problems
 from grader.web.http.body import BodyLimits, install_body_limits
 from grader.web.http.middleware import install_middleware
 from grader.web.manual.routes import install_manual
-from grader.web.ops import metrics
+from grader.web.ops import health
 from grader.web.ops.background import BackgroundRunner
 from grader.web.pages.routes import install_pages
 from grader.web.service import Service
@@ -100,7 +98,7 @@ def _list_routes() -> list[BaseRoute]:
     maker = FastAPI(openapi_url=None, generate_unique_id_function=_operation_id)
     before = len(maker.router.routes)
     maker.include_router(_build_api())
-    maker.include_router(metrics.router)
+    maker.include_router(health.router)
     install_pages(maker)
     return maker.router.routes[before:]
 
@@ -119,21 +117,20 @@ def _operation_id(route: APIRoute) -> str:
 
 def _build_api() -> APIRouter:
     api = APIRouter(prefix="/api/v1")
-    for module in (
-        courses,
-        attempts,
-        uploads,
-        gradebook,
-        grades,
-        reviews,
-        publications,
-        judge_only,
-        roster,
-        tokens,
-        audit,
-        session,
+    for router in (
+        courses.router,
+        attempts.router,
+        gradebook.router,
+        grades.router,
+        reviews.router,
+        publications.router,
+        attempts.judging_router,
+        roster.router,
+        tokens.router,
+        audit.router,
+        session.router,
     ):
-        api.include_router(module.router)
+        api.include_router(router)
     return api
 
 

@@ -1,14 +1,14 @@
-"""Checking, submitting, and looking at attempts."""
+"""Answers: checked, submitted, looked at again, with their files; and judged without storing."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import Field
 
-from grader.accounts.callers import Caller
-from grader.domain.roles import Scope
+from grader.accounts.callers import Caller, get_membership_as
+from grader.domain.roles import Role, Scope
 from grader.errors import (
     AnswerRefused,
     MissingRole,
@@ -19,13 +19,18 @@ from grader.errors import (
     ReusedIdempotencyKey,
     TooManyRequests,
 )
+from grader.feedback.base import ReportModel
+from grader.feedback.report import Report
 from grader.grading.attempts.bundle_for import compose_attempt_bundle
 from grader.grading.attempts.find import get_visible_attempt, list_attempts, load_attempt_report
 from grader.grading.attempts.open_questions import get_assignment, get_own_variant, refuse_unopened
 from grader.grading.attempts.report import AttemptReport
 from grader.grading.receipts.bundle import Bundle, write_bundle
-from grader.grading.submissions.check import AnswerReading, check_answer
+from grader.grading.submissions.check import AnswerReading, check_answer, judge_without_storing
 from grader.grading.submissions.submit import SubmitRequest
+from grader.grading.submissions.uploads import MAX_BYTES, get_upload, upload
+from grader.store.database import Session
+from grader.store.queries.submissions import UploadLine
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
     SentKeyDep,
@@ -33,8 +38,9 @@ from grader.web.api.idempotency import (
 )
 from grader.web.auth import CourseReader, Submitter, describe_access, make_caller_dependency
 from grader.web.errors.openapi import build_error_responses
-from grader.web.http.body import RequestBody, StrictRoute
-from grader.web.params import AssignmentId, AttemptId, QuestionId
+from grader.web.files import PDF, download_pdf
+from grader.web.http.body import RequestBody, StrictRoute, read_body
+from grader.web.params import AssignmentId, AttemptId, QuestionId, UploadId
 from grader.web.service import ReceivedAt, ServiceDep
 
 router = APIRouter(route_class=StrictRoute, tags=["Answers"])
@@ -196,3 +202,111 @@ def get_bundle(
         media_type="application/json",
         headers={"Content-Disposition": f'attachment; filename="{attempt_id}.json"'},
     )
+
+
+_BINARY = {PDF: {"schema": {"type": "string", "format": "binary"}}}
+
+
+class UploadRead(ReportModel):
+    """A PDF that was uploaded; answers refer to it by its digest."""
+
+    id: str = Field(examples=["upl_01m7hf69p8faa3attd7ssr05mg"])
+    digest: str = Field(description="`sha256:` and the hash of what is in it.")
+    name: str = Field(examples=["written.pdf"])
+    size: int = Field(description="In bytes.")
+
+
+@router.post(
+    "/courses/{course}/uploads",
+    summary="Upload a PDF",
+    status_code=201,
+    responses={**COURSE_ERRORS, **build_error_responses(RequestRefused, 413, 415, 422)},
+    openapi_extra={
+        **describe_access(Scope.SUBMIT, "participants"),
+        "requestBody": {"required": True, "content": _BINARY},
+    },
+)
+async def create_upload(
+    request: Request,
+    membership: Submitter,
+    service: ServiceDep,
+    at: ReceivedAt,
+    name: Annotated[str, Query(max_length=200, description="What it is called.")] = "written.pdf",
+) -> UploadRead:
+    """Upload a PDF of at most 10 MB. A written answer has a link to it, `[name](digest)`."""
+    content = await read_body(request, types=(PDF,), most_bytes=MAX_BYTES)
+
+    def keep(session: Session) -> UploadLine:
+        return upload(session, membership, name=name, content=content, at=at)
+
+    line = await service.writer.run(keep)
+    return UploadRead(id=line.id, digest=line.digest, name=line.name, size=line.size)
+
+
+@router.get(
+    "/uploads/{upload_id}",
+    summary="An uploaded PDF",
+    response_class=Response,
+    responses={**COURSE_ERRORS, 200: {"description": "The PDF.", "content": _BINARY}},
+    openapi_extra=describe_access(Scope.READ, "whose it is; assistants and instructors"),
+)
+def get_uploaded(
+    upload_id: UploadId,
+    caller: Annotated[Caller, Depends(make_caller_dependency(None))],
+    service: ServiceDep,
+) -> Response:
+    """A PDF as it was uploaded."""
+    with service.database.read() as session:
+        return download_pdf(get_upload(session, caller, upload_id=upload_id))
+
+
+judging_router = APIRouter(route_class=StrictRoute, tags=["Judging"])
+
+
+class JudgeRequest(RequestBody):
+    """An answer to be judged for any variant."""
+
+    course: str = Field(min_length=1, max_length=64, examples=["attention-2026"])
+    question: str = Field(
+        pattern=r"^[^/]{1,64}/[^/]{1,64}$",
+        description="Assignment and question.",
+        examples=["attention-exploration/3b"],
+    )
+    variant: str = Field(
+        min_length=1,
+        max_length=64,
+        pattern=r"^[^/\x00-\x1f]+$",
+        description="A name of your own, or a student's enrolment.",
+        examples=["try-1"],
+    )
+    answer: Any = Field(examples=[{"q": "2 k_a - k_b"}])
+    uses: Any = Field(
+        default=None, description="The earlier part's answer, where the question builds on one."
+    )
+
+
+@judging_router.post(
+    "/grade",
+    summary="Judge without storing",
+    responses={**COURSE_ERRORS, **build_error_responses(AnswerRefused, 422)},
+    openapi_extra=describe_access(Scope.JUDGE, "assistants and instructors"),
+)
+def judge_answer(
+    body: JudgeRequest,
+    caller: Annotated[Caller, Depends(make_caller_dependency(Scope.JUDGE, budget="submit"))],
+    service: ServiceDep,
+) -> Report:
+    """Judge an answer for any variant; nothing is stored."""
+    assignment, _, question = body.question.partition("/")
+    with service.database.read() as session:
+        get_membership_as(session, caller, Role.ASSISTANT, run_id=body.course)
+        return judge_without_storing(
+            session,
+            service.context,
+            run_id=body.course,
+            assignment=assignment,
+            question=question,
+            variant=body.variant,
+            sent=body.answer,
+            uses=body.uses,
+        )

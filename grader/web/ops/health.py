@@ -1,0 +1,53 @@
+"""What operators ask: is it alive, is it ready, what has it counted."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from grader import __version__
+from grader.errors import Unavailable
+from grader.feedback.base import ReportModel
+from grader.store.migrations import list_pending_revisions
+from grader.store.queries.courses import list_runs
+from grader.web.errors.openapi import build_error_responses
+from grader.web.ops.metrics import CONTENT_TYPE, render_metrics
+from grader.web.service import ServiceDep
+
+router = APIRouter(tags=["Operation"])
+
+
+class Health(ReportModel):
+    """That it is alive or ready, and which version it is."""
+
+    status: str
+    version: str
+
+
+@router.get("/healthz", summary="Is it alive")
+async def get_health() -> Health:
+    """Whether the process answers at all; it asks nothing of the database."""
+    return Health(status="alive", version=__version__)
+
+
+@router.get("/readyz", summary="Is it ready", responses=build_error_responses(503))
+def get_readiness(service: ServiceDep) -> Health:
+    """Whether it can work: the database answers, its tables are up to date, the writer works."""
+    with service.database.read() as session:
+        list_runs(session)
+    if list_pending_revisions(service.database.url.render_as_string(hide_password=False)):
+        raise Unavailable("The database waits for `grader migrate`.")
+    if not service.writer.is_working:
+        raise Unavailable("The writer has ended.")
+    return Health(status="ready", version=__version__)
+
+
+@router.get(
+    "/metrics",
+    summary="What was counted",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}}},
+)
+async def get_metrics(service: ServiceDep) -> Response:
+    """What was counted, for Prometheus."""
+    service.metrics.writer_queue.set(service.writer.waiting)
+    return Response(render_metrics(service.metrics), headers={"Content-Type": CONTENT_TYPE})
