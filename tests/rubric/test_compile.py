@@ -23,8 +23,8 @@ def mistakes(text: str) -> list[str]:
     ("old", "new", "field", "says"),
     [
         pytest.param("softmax(k q)", "softmax(k zz)", "compute.w", "zz is not known", id="symbol"),
-        pytest.param("softmax(k q)", "softmax(q k)", "compute.w", "cannot multiply", id="shape"),
-        pytest.param("c: v^T w", "c: v w", "compute.c", "cannot multiply", id="transposed"),
+        pytest.param("softmax(k q)", "softmax(q k)", "compute.w", "Cannot multiply", id="shape"),
+        pytest.param("c: v^T w", "c: v w", "compute.c", "Cannot multiply", id="transposed"),
         pytest.param("c: v^T w", "c: v^T (w", "compute.c", "never closed", id="bracket"),
         pytest.param("c: v^T w", "mu: v^T w", "compute.mu", "already has a meaning", id="twice"),
         pytest.param("measure: tv(w", "measure: (w", "criteria.1.measure", "", id="call"),

@@ -1,1 +1,5 @@
-"""What proves a grade: bundles, and judging again from one. Needs no database."""
+"""Receipts: what proves a grade. Nothing here needs a database.
+
+`bundle` is the file that a student takes away, `checks` what it says of itself, `replay` judges it
+again. Other packages may import all three.
+"""

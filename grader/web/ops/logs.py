@@ -20,7 +20,6 @@ Logger = FilteringBoundLogger
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 #: Libraries whose warnings are told as lines of ours; what uvicorn says of a request is not wanted.
-_LIBRARIES = ("uvicorn.error", "sqlalchemy", "alembic", "dbos", "asyncio")
 
 
 def open_logs(

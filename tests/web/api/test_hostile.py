@@ -114,7 +114,7 @@ def test_an_extension_never_leaves_less_time_than_everybody_has(world: World) ->
     ("form", "thirds", "pointer", "said"),
     [
         pytest.param(
-            FORM + 'grades: {"²": "3"}\n', THIRDS, "#/form", "no number of points",
+            FORM + 'grades: {"²": "3"}\n', THIRDS, "#/form", "not a number of points",
             id="a threshold that is no number",
         ),
         pytest.param(

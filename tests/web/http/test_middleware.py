@@ -123,7 +123,9 @@ def test_a_defect_is_answered_as_a_problem_and_noted_without_values(sample: Samp
     defect, request = sample.lines()
     assert (defect["event"], defect["request_id"]) == ("defect", "r-1")
     assert defect["exception"][-1] == "builtins.ValueError"
-    assert any("test_frame.py" in place and "in fail" in place for place in defect["exception"])
+    assert any(
+        "test_middleware.py" in place and "in fail" in place for place in defect["exception"]
+    )
     assert "Lovelace" not in json.dumps([defect, request])
 
 

@@ -181,7 +181,7 @@ def test_a_check_of_another_assignment_waits_for_its_turn(world: World) -> None:
         background(world).release()
 
     assert refused.status_code == 409
-    assert "Another check is under way" in refused.text
+    assert "Another check is running" in refused.text
 
 
 def test_a_check_ends_with_its_service(sqlite_database: Database) -> None:
