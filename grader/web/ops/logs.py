@@ -19,7 +19,8 @@ from structlog.typing import FilteringBoundLogger, Processor
 Logger = FilteringBoundLogger
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-#: Libraries whose warnings are told as lines of ours; what uvicorn says of a request is not wanted.
+#: Libraries whose warnings become lines of ours; uvicorn's access log is left out.
+_LIBRARIES = ("uvicorn.error", "sqlalchemy", "alembic", "asyncio")
 
 
 def open_logs(
