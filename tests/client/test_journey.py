@@ -51,8 +51,8 @@ def test_a_part_about_an_earlier_answer_needs_that_answer(g: Client) -> None:
     with pytest.raises(ClientError) as refused:
         g.submit("3c-ii", PREDICTIONS, quiet=True)
     assert told(refused).startswith(
-        "This part is about your own answer to 3c-i, and there is none yet. "
-        "Send one to 3c-i first; no attempt was used. (earlier.missing"
+        "This question is about your own answer to 3c-i, and there is none yet. "
+        "Submit one to 3c-i first; no attempt was used. (earlier.missing"
     )
     assert refused.value.status == 409
 

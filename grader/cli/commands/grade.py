@@ -216,8 +216,7 @@ def _print_report(rubric: Rubric, report: Report, *, has_earlier: bool) -> None:
 def _describe_total(report: Report) -> str:
     waiting = ""
     if report.pending:
-        waits = "waits" if report.pending == 1 else "wait"
-        waiting = f"{describe_points(report.pending)} {waits} for a person."
+        waiting = f"{describe_points(report.pending)} to be graded by a person."
     if not report.max_automatic:
         return waiting
     of = describe_points(report.max_automatic)

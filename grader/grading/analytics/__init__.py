@@ -2,5 +2,6 @@
 
 `statistics` computes an assignment's statistics from the `tallies` of its questions; `models` are
 their reported form. `question` caches them and adds variant fairness; `drilldown` lists the
-attempts behind a figure; `staff_home` is the staff's home page. Other packages may import all but `tallies`.
+attempts behind a figure; `staff_home` is the staff's home page. Other packages may import all but
+`tallies`.
 """

@@ -121,7 +121,7 @@ class Bundle(ReportModel):
     question's feedback is withheld.
     """
 
-    format: Literal[1]
+    format: Literal[2]
     receipt: Receipt
     public_key: str | None
     answer: Any
@@ -158,7 +158,7 @@ def compose_bundle(
         hidden draws out.
     """
     return Bundle(
-        format=1,
+        format=2,
         receipt=receipt,
         public_key=public_key,
         answer=answer,
@@ -234,7 +234,7 @@ def read_bundle(raw: bytes) -> Bundle:
         data = jiter.from_json(raw, allow_inf_nan=False, catch_duplicate_keys=True)
     except ValueError as error:
         raise OperatorError(f"This is not a bundle: it is not valid JSON ({error}).") from None
-    if isinstance(data, Mapping) and data.get("format", 1) != 1:
+    if isinstance(data, Mapping) and data.get("format", 2) != 2:
         raise OperatorError(
             "This bundle has a format that this version of Keyset does not know; use a newer one."
         )

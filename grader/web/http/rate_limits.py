@@ -7,10 +7,11 @@ one caller from starving the others, which is all they are for.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
+
+from cachetools import LRUCache
 
 from grader.errors import TooManyRequests
 
@@ -79,8 +80,7 @@ class RateLimiter:
     ) -> None:
         self._rules = dict(rules)
         self._monotonic = monotonic
-        self._most = most_callers
-        self._buckets: OrderedDict[tuple[str, str], _Bucket] = OrderedDict()
+        self._buckets: LRUCache[tuple[str, str], _Bucket] = LRUCache(most_callers)
         self._lock = Lock()
 
     def spend(self, budget: str, caller: str) -> RateLimitState:
@@ -109,10 +109,7 @@ class RateLimiter:
         bucket = self._buckets.get(key)
         if bucket is None:
             bucket = self._buckets[key] = _Bucket(rule.burst, now)
-            if len(self._buckets) > self._most:
-                self._buckets.popitem(last=False)
             return bucket
-        self._buckets.move_to_end(key)
         rested = max(0.0, now - bucket.filled_at)
         bucket.tokens = min(float(rule.burst), bucket.tokens + rested * rule.per_second)
         bucket.filled_at = max(now, bucket.filled_at)

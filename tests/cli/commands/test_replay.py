@@ -98,8 +98,8 @@ def test_a_grade_given_offline_can_be_replayed(tmp_path: Path, uses: Any) -> Non
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        pytest.param(b"", "no valid JSON", id="empty"),
-        pytest.param(b"\x00\xff", "no valid JSON", id="no text"),
+        pytest.param(b"", "not valid JSON", id="empty"),
+        pytest.param(b"\x00\xff", "not valid JSON", id="no text"),
         pytest.param(b"{}", "format is missing", id="something else"),
         pytest.param(b" " * (MAX_BYTES + 1), "larger than 8 MiB", id="too large"),
     ],

@@ -141,12 +141,15 @@ def test_a_wrong_answer_is_no_error_and_its_misconception_is_told() -> None:
 
     assert result.exit_code == 0
     assert "The direction is right" in result.stdout
-    assert "0 of 8 points. 2 points wait for a person." in result.stdout
+    assert "0 of 8 points. 2 points to be graded by a person." in result.stdout
     assert "Median weights" in result.stdout
 
 
 def test_a_part_that_people_read_claims_no_automatic_points() -> None:
-    assert "\n5 points wait for a person." in grade_inline("single-head-attention/1a", {}).stdout
+    assert (
+        "\n5 points to be graded by a person."
+        in grade_inline("single-head-attention/1a", {}).stdout
+    )
 
 
 @pytest.mark.parametrize(

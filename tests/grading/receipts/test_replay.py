@@ -398,11 +398,11 @@ def honest() -> Any:
         pytest.param(b"\xff\xfe", "not valid JSON", id="no text"),
         pytest.param(b"[]", "the file must be an object, but it is a list", id="a list"),
         pytest.param(b"[" * 100_000, "not valid JSON", id="very deep"),
-        pytest.param(b'{"format": 1, "format": 1}', "uplicate key", id="a name twice"),
-        pytest.param(b'{"format": 2}', "use a newer one", id="another format"),
+        pytest.param(b'{"format": 2, "format": 2}', "uplicate key", id="a name twice"),
+        pytest.param(b'{"format": 3}', "use a newer one", id="another format"),
         pytest.param(b'{"format": NaN}', "not valid JSON", id="not a number"),
         pytest.param(b" " * (MAX_BYTES + 1), "larger than 8 MiB", id="too large"),
-        pytest.param(b'{"format": 1}', "receipt is missing", id="nothing in it"),
+        pytest.param(b'{"format": 2}', "receipt is missing", id="nothing in it"),
     ],
 )
 def test_what_is_no_bundle_is_refused_with_a_sentence(raw: bytes, said: str) -> None:
