@@ -73,12 +73,14 @@ class Tally:
         A level without a share must hold on every key set, which leaves nothing undecided.
         """
         tried = self.tried[:, None]
-        levels = self.criterion.levels
-        shares = np.array([np.nan if each.share is None else each.share for each in levels])
-        low, high = compute_wilson_bounds(self.passed, tried)
-        is_sure = np.isnan(shares)
-        cleared = np.where(is_sure, (self.passed == tried) & (tried > 0), low >= shares)
-        return cleared, ~is_sure & ~cleared & (high >= shares)
+        cleared = (self.passed == tried) & (tried > 0)
+        undecided = np.zeros_like(cleared)
+        for column, level in enumerate(self.criterion.levels):
+            if level.share is not None:
+                low, high = compute_wilson_bounds(self.passed[:, column], self.tried)
+                cleared[:, column] = low >= level.share
+                undecided[:, column] = (low < level.share) & (high >= level.share)
+        return cleared, undecided
 
 
 def count_within(level: Level, measured: Array, counted: Array | None) -> NDArray[np.intp]:
@@ -115,7 +117,7 @@ class Measurements:
     """
 
     tallies: tuple[Tally, ...]
-    decisions: tuple[tuple[Flags, Flags], ...]
+    decisions: Sequence[tuple[Flags, Flags]]
     is_open: Flags
     is_scaled: Flags
 
@@ -196,18 +198,19 @@ def measure(
     environment, scaled = scale_down_answers(
         environment, list_saturating_fields(question), SATURATED_EXPONENT
     )
-    tallies, is_open = _tally(question, criteria, environment, context)
+    tallies, decisions, is_open = _tally(question, criteria, environment, context)
     is_scaled = np.zeros(len(is_open), dtype=bool) | scaled
     rows = np.flatnonzero(~np.all([each.finite & (each.tried > 0) for each in tallies], axis=0))
     if len(rows):
         names = [field.name for field in question.fields]
         smaller, _ = scale_down_answers(select_rows(environment, rows), names, OVERFLOW_EXPONENT)
-        again, is_open[rows] = _tally(question, criteria, smaller, context)
+        again, _, is_open[rows] = _tally(question, criteria, smaller, context)
         is_scaled[rows] = True
         for tally, other in zip(tallies, again, strict=True):
             for name in ("passed", "tried", "drawn", "median", "finite"):
                 getattr(tally, name)[rows] = getattr(other, name)
-    return Measurements(tallies, tuple(each.decide() for each in tallies), is_open, is_scaled)
+        decisions = [each.decide() for each in tallies]
+    return Measurements(tallies, decisions, is_open, is_scaled)
 
 
 def _tally(
@@ -215,12 +218,14 @@ def _tally(
     criteria: Sequence[MeasuredCriterion],
     environment: Environment,
     context: SamplingContext,
-) -> tuple[tuple[Tally, ...], Flags]:
+) -> tuple[tuple[Tally, ...], list[tuple[Flags, Flags]], Flags]:
     """Count key sets until every level is decided; also tells which answers stay open."""
     answers = count_answers(environment)
     nodes = [each.measure for each in criteria]
     tallies = tuple(Tally(each, answers) for each in criteria)
     waiting = np.arange(answers)
+    is_open = np.ones(answers, dtype=bool)
+    decisions: list[tuple[Flags, Flags]] = []
     first = 0
     for last in question.key_sets.counts if question.key_sets else (1,):
         rows = environment if len(waiting) == answers else select_rows(environment, waiting)
@@ -232,25 +237,23 @@ def _tally(
             seen = observe(question, few, nodes, source)
             for tally, measured in zip(tallies, seen.values, strict=True):
                 tally.add(measured, seen.kept, waiting[batch])
-        waiting = np.flatnonzero(_find_open(tallies, waiting, answers))
+        decisions = [tally.decide() for tally in tallies]
+        is_open = np.zeros(answers, dtype=bool)
+        is_open[waiting] = _find_open(decisions)[waiting]
+        waiting = np.flatnonzero(is_open)
         if not len(waiting):
             break
         first = last
-    is_open = np.zeros(answers, dtype=bool)
-    is_open[waiting] = True
-    return tallies, is_open
+    return tallies, decisions, is_open
 
 
-def _find_open(tallies: Sequence[Tally], waiting: NDArray[np.intp], answers: int) -> Flags:
+def _find_open(decisions: Sequence[tuple[Flags, Flags]]) -> Flags:
     """Answers of which further key sets could still change a verdict.
 
     That is where the best level that is not missed is undecided rather than cleared.
     """
-    is_open = np.zeros(answers, dtype=bool)
-    for tally in tallies:
-        cleared, undecided = tally.decide()
+    flags = []
+    for cleared, undecided in decisions:
         best = (cleared | undecided).argmax(axis=1)
-        is_open |= undecided[np.arange(answers), best]
-    is_waiting = np.zeros(answers, dtype=bool)
-    is_waiting[waiting] = True
-    return is_open & is_waiting
+        flags.append(undecided[np.arange(len(best)), best])
+    return np.asarray(np.any(flags, axis=0))
