@@ -66,7 +66,7 @@ class Mutant:
 def run_examples(
     rubric: Rubric, *, variants: int, question: Question | None = None
 ) -> Iterator[list[Failure]]:
-    """Run every example of a rubric on so many variants; for each example its failures.
+    """Run every example of a rubric on a number of variants; for each example its failures.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def run_examples(
 def list_example_outcomes(
     rubric: Rubric, *, variants: int, question: Question | None = None
 ) -> Iterator[tuple[ExampleForm, list[ExampleOutcome]]]:
-    """Every example of a rubric with what came out of it on so many variants."""
+    """Every example of a rubric with its outcome on each variant."""
     judge = Judge(question or rubric.question, DEVELOPMENT_KEYS, NoiseBank())
     # One more variant, so that every one has another that it is not.
     drawn = [judge.variant(f"example-{number}") for number in range(variants + 1)]

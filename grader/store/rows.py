@@ -22,7 +22,7 @@ _VALUES_PER_STATEMENT = 500
 
 
 def split_into_batches(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
-    """The values in order, so many at a time; none where there are none."""
+    """The values in order, in batches that fit into one statement."""
     for start in range(0, len(values), _VALUES_PER_STATEMENT):
         yield values[start : start + _VALUES_PER_STATEMENT]
 
@@ -35,7 +35,7 @@ def to_line(kind: type[Line], row: Any) -> Line:
     return kind(*row)
 
 
-#: So many rows are in memory at once; an answer may have a megabyte.
+#: Maximum rows in memory at once; an answer may have a megabyte.
 ROWS_PER_FETCH = 200
 
 _PYTHON_TYPES = {Boolean: bool, Integer: int, String: str}

@@ -27,11 +27,11 @@ Result = TypeVar("Result")
 #: Does a group of pieces in a session; a piece that cannot be done gives its error, not a raise.
 Handler = Callable[[Session, Sequence[Piece]], Sequence[Result | KeysetError]]
 
-#: So many pieces share one transaction at most.
+#: Maximum pieces per transaction.
 MAX_BATCH_SIZE = 64
-#: So long somebody waits at most.
+#: Maximum time that a caller waits.
 MAX_WAIT_SECONDS = 30.0
-#: So many may wait; more are turned away at once rather than kept waiting in vain.
+#: Maximum pieces in the queue; more are refused at once.
 MAX_QUEUE_LENGTH = 4096
 
 

@@ -34,5 +34,5 @@ def test_from_the_grades_to_an_attempt_to_an_override_to_the_students_notice(sit
     with site.visit("bob") as page:
         page.goto(QUESTION)
         notice = page.get_by_role("status", name="Your score was changed")
-        expect(notice).to_contain_text("changed from 0 to 4 points")
+        expect(notice).to_contain_text("changed your score from 0 to 4 points")
         expect(notice).to_contain_text("only too short")

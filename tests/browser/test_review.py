@@ -65,7 +65,7 @@ def test_by_the_keyboard_alone_two_answers_are_reviewed_and_the_students_read_it
     worth = page.locator(".part output b")
     expect(worth).not_to_have_text("–")
     page.keyboard.press("c")
-    expect(page.get_by_label("Comment")).to_be_focused()
+    expect(page.get_by_role("textbox", name="Comment")).to_be_focused()
     page.keyboard.type("Well said, 1 of 1.")
     expect(page.locator('[data-key="1"]')).to_be_checked()
     page.keyboard.press("Control+Enter")
@@ -79,8 +79,8 @@ def test_by_the_keyboard_alone_two_answers_are_reviewed_and_the_students_read_it
     page.wait_for_load_state()
     page.keyboard.press("s")
     page.keyboard.press("Enter")
-    expect(page.get_by_label("Comment")).to_have_value("Well said, 1 of 1.")
-    expect(page.get_by_label("Comment")).to_be_focused()
+    expect(page.get_by_role("textbox", name="Comment")).to_have_value("Well said, 1 of 1.")
+    expect(page.get_by_role("textbox", name="Comment")).to_be_focused()
     page.keyboard.press("Escape")
     page.keyboard.press("1")
     page.keyboard.press("0")
@@ -118,7 +118,7 @@ def test_when_saving_fails_the_page_stays_with_all_that_was_typed(site: Site) ->
         page.keyboard.press("1")
         page.keyboard.press("c")
         page.keyboard.type("A long thought.")
-        comment, status = page.get_by_label("Comment"), page.locator("#status")
+        comment, status = page.get_by_role("textbox", name="Comment"), page.locator("#status")
 
         def stays(words: str) -> None:
             expect(status).to_contain_text(words)
@@ -231,7 +231,7 @@ def test_it_works_without_scripts(site: Site) -> None:
     with site.visit("irene", scripts=False) as page:
         page.goto(f"{REVIEW}/3b/{attempt_id}")
         page.get_by_role("checkbox").first.check()
-        page.get_by_label("Comment").fill("Seen.")
+        page.get_by_role("textbox", name="Comment").fill("Seen.")
         page.get_by_role("button", name="Save and go on").click()
 
         expect(page.get_by_role("status")).to_contain_text("Saved:")

@@ -1,7 +1,7 @@
-"""A sieve before the judge: one answer on many variants at once, most of which it plainly fails.
+"""A filter before the judge: one answer on many variants at once, most of which it plainly fails.
 
-It looks at a few key sets only and lets through whatever these do not rule out, so that a judge
-must look at what is left. What it throws out would, but for one case in a thousand, fail there.
+It tries a few key sets only and passes on whatever these do not rule out. What it rejects would
+fail at the judge too, except for one case in a thousand.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from grader.reading.answer import LARGE_VALUES, Answer, Numbers, evaluate_formul
 Array = NDArray[Any]
 _Flags = NDArray[np.bool_]
 
-#: On so many key sets answers are tried first.
+#: Key sets that answers are tried on first.
 KEY_SETS = 16
 
 

@@ -86,7 +86,7 @@ _MAX_TRIES = 10_000
 
 
 def draw_variants(draws: Sequence[Draw], generator: np.random.Generator, count: int) -> Environment:
-    """Draw so many variants, side by side as `stack_variants` would put them."""
+    """Draw `count` variants, side by side as `stack_variants` would put them."""
     values: dict[str, Array] = {}
     indices: dict[str, NDArray[np.intp]] = {}
     for draw in draws:

@@ -23,7 +23,7 @@ from grader.formula.eval.evaluate import Environment
 #: differ between machines and batch sizes, never decide.
 SLACK = 1e-9
 
-# So many numbers are worked on at a time: more would leave the cache, fewer would waste calls.
+# Maximum numbers in one batch: more would leave the cache, fewer would waste calls.
 _MAX_BATCH_NUMBERS = 1 << 19
 
 

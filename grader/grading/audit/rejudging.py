@@ -31,7 +31,7 @@ from grader.store.queries.verification import (
 )
 from grader.store.rows import UnreadableRow
 
-# So many attempts are judged at once.
+# Attempts that are judged together.
 _BATCH_SIZE = 100
 
 _JUDGING_ERRORS = (
@@ -41,7 +41,7 @@ _JUDGING_ERRORS = (
 
 @dataclass(frozen=True, slots=True)
 class RejudgeSample:
-    """Which attempts are judged again: so many, chosen by a seed, or with None all of them."""
+    """Which attempts are judged again: a random sample of `most`, or all where that is None."""
 
     most: int | None
     seed: int
@@ -79,7 +79,7 @@ def check_rejudged(
 
 
 def _choose(ids: Iterator[str], sample: RejudgeSample) -> Iterable[str]:
-    """A fair choice of so many, without having all of them in memory."""
+    """A uniform sample, without having all ids in memory."""
     if sample.most is None:
         return ids
     generator = random.Random(sample.seed)

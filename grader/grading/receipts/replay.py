@@ -267,7 +267,7 @@ def _format_points(receipt: Receipt) -> str:
     return f"{earned} of {receipt.max_score.normalize():f}"
 
 
-#: So many numbers one value may hold over all key sets: 16 keys of 64 numbers, 32 000 times.
+#: Maximum numbers of one value over all key sets: 16 keys of 64 numbers, 32 000 times.
 _MAX_NUMBERS = 1 << 25
 
 
