@@ -1,4 +1,4 @@
-"""Requests with an Idempotency-Key: sent twice they are done once, and answered alike."""
+"""Requests with an Idempotency-Key: a repeated request is done once and gets one response."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEY_LIFETIME = timedelta(hours=48)
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """An Idempotency-Key with who sent it and the digest of what came with it."""
+    """An Idempotency-Key with its caller and the digest of its request."""
 
     caller: str
     key: str
@@ -29,18 +29,18 @@ class IdempotencyKey:
 
     @property
     def name(self) -> tuple[str, str]:
-        """What is unique about it."""
+        """What identifies it."""
         return self.caller, self.key
 
     @property
     def lock_name(self) -> str:
-        """What is locked for it."""
+        """The name of its lock."""
         return f"key {self.caller} {self.key}"
 
 
 @dataclass(frozen=True, slots=True)
 class IdempotentResponse:
-    """What a request is answered: JSON text, and whether it was answered so before."""
+    """The response to a request, as JSON text; `created_id` is what it created, if known."""
 
     status: int
     body: str
@@ -51,12 +51,12 @@ class IdempotentResponse:
 def replay_response(
     known: AnsweredRequest, request: IdempotencyKey, created_id: str | None = None
 ) -> IdempotentResponse:
-    """The answer of before.
+    """The earlier response.
 
     Raises
     ------
-    ReusedKey
-        Where another request came with this key.
+    ReusedIdempotencyKey
+        If another request came with this key.
     """
     if known.request_digest != request.digest:
         raise ReusedIdempotencyKey(
@@ -68,7 +68,7 @@ def replay_response(
 def make_idempotency_record(
     request: IdempotencyKey, answered: IdempotentResponse, *, at: datetime
 ) -> AnsweredRequest:
-    """What is stored of an answered request."""
+    """The record of an answered request, for the store."""
     return AnsweredRequest(
         request.caller, request.key, request.digest, answered.status, answered.body, at
     )
@@ -95,5 +95,5 @@ def run_once(
 
 
 def delete_expired_keys(session: Session, *, at: datetime) -> None:
-    """Forget keys that are older than promised."""
+    """Delete keys that are older than promised."""
     delete_answered_requests(session, before=at - KEY_LIFETIME)

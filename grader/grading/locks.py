@@ -20,9 +20,9 @@ def lock_students(
     run_ids: Iterable[str],
     keys: Iterable[IdempotencyKey] = (),
 ) -> None:
-    """Keep everybody else from students' grades in assignments, and from keys, meanwhile.
+    """Lock students' grades in assignments, and idempotency keys, until the end of the transaction.
 
-    `pairs` are enrolments with assignments. What is in force stays so until the end.
+    `pairs` are enrolments with assignments. Nothing is published there meanwhile.
     """
     owners = set(pairs)
     runs = set(run_ids)
@@ -32,7 +32,7 @@ def lock_students(
 
 
 def lock_assignment(session: Session, *, run_id: str, assignment: str) -> None:
-    """Wait until nobody changes a grade in an assignment, and let nobody, until the end."""
+    """Wait until no grade of an assignment is being changed, and keep it so until the end."""
     lock(session, [_assignment_lock(run_id, assignment)])
 
 

@@ -1,4 +1,4 @@
-"""Opening a database: SQLite alone, or PostgreSQL for many processes, behind one face."""
+"""Opening a database: SQLite for one process, PostgreSQL for many, behind one interface."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DISK_FULL = "53100"
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A database with a way to read and a way to write."""
+    """A database with separate read and write sessions."""
 
     url: URL
     reading: Engine
@@ -43,18 +43,18 @@ class Database:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether it is a file of this machine, with one writer at a time."""
+        """Whether it is a SQLite file, with one writer at a time."""
         return self.url.get_backend_name() == "sqlite"
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """A session that only reads, and sees one state of things."""
+        """A read-only session, which sees one consistent state."""
         with _translate_errors(), Session(self.reading, autoflush=False) as session:
             yield session
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """A session in a transaction of its own: committed at the end, undone by an error."""
+        """A session in its own transaction: committed at the end, rolled back on an error."""
         with (
             _translate_errors(),
             Session(self.writing, autoflush=False) as session,
@@ -91,7 +91,7 @@ def _is_sql_error(error: Exception) -> bool:
 
 
 def _describe_error(error: Exception) -> str:
-    """Who must do something: to wait does not help where the operator must act."""
+    """What to tell the caller: waiting does not help where the operator must act."""
     # A more detailed code has the plain one in its last eight bits.
     match (_sqlite_code(error) or 0) & 0xFF:
         case sqlite3.SQLITE_FULL:
@@ -176,7 +176,7 @@ def _forbid_writing(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> N
 
 
 def _make_private(path: Path) -> None:
-    """The file holds the secrets of course runs, so that only its owner may read it."""
+    """Let only the owner read the file, which holds the secrets of course runs."""
     if path.exists() and not path.is_file():
         raise OperatorError(
             f"{path} is no file. Name one for the database, such as {path / 'keyset.sqlite'}."
@@ -215,15 +215,15 @@ def _open_postgresql(url: URL) -> Database:
 
 
 def lock(session: Session, names: list[str]) -> None:
-    """Wait until no other transaction holds one of these names, and hold them until the end.
+    """Hold these names until the end of the transaction; wait while another one holds any of them.
 
-    On SQLite every write already waits for all others.
+    On SQLite every write transaction already waits for all others.
     """
     _lock(session, "pg_advisory_xact_lock", names)
 
 
 def lock_shared(session: Session, names: list[str]) -> None:
-    """The same, except that any number of transactions may hold a name in this way."""
+    """The same, but any number of transactions may hold a name in this way."""
     _lock(session, "pg_advisory_xact_lock_shared", names)
 
 

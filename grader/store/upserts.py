@@ -1,4 +1,4 @@
-"""Inserts that meet what is there already, on both databases."""
+"""Inserts that meet existing rows, for both databases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grader.store.tables.base import Base
 def insert_missing(
     session: Session, table: type[Base], rows: Sequence[dict[str, Any]], *, key: tuple[str, ...]
 ) -> None:
-    """Insert rows whose key is not there yet; the others stay as they are."""
+    """Insert rows whose key does not exist yet; existing rows stay unchanged."""
     if rows:
         statement = _insert(session, table).on_conflict_do_nothing(index_elements=list(key))
         session.execute(statement, list(rows))
@@ -24,7 +24,7 @@ def insert_missing(
 def insert_or_replace(
     session: Session, table: type[Base], rows: Sequence[dict[str, Any]], *, key: tuple[str, ...]
 ) -> None:
-    """Insert rows; where the key is there already, the row takes the new values."""
+    """Insert rows; a row with an existing key takes the new values."""
     if not rows:
         return
     statement = _insert(session, table)
@@ -42,7 +42,7 @@ def insert_or_replace_from(
     *,
     key: tuple[str, ...],
 ) -> None:
-    """Insert what is selected; where the key is there already, the row takes the new values."""
+    """Insert selected rows; a row with an existing key takes the new values."""
     statement = _insert(session, table).from_select(list(names), rows)
     changed = {name: statement.excluded[name] for name in names if name not in key}
     session.execute(statement.on_conflict_do_update(index_elements=list(key), set_=changed))

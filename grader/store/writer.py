@@ -1,8 +1,8 @@
-"""The one writer of a process: changes wait in a line and are carried out in groups.
+"""The one writer of a process: changes are queued and carried out in batches.
 
-A group is one transaction: its pieces are handed to their handler together, which reads and writes
-for all of them with one statement for each table, and whoever waits hears of it after the commit.
-Only a group that fails is done again piece by piece, so that one bad piece spoils no other.
+A batch is one transaction: its pieces go to their handler together, which reads and writes for all
+of them with one statement per table. Callers get their results after the commit. Only a batch that
+fails is repeated piece by piece, so that one bad piece does not spoil the others.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _QueuedPiece:
 
 
 class Writer:
-    """Carries out changes in a thread of its own."""
+    """Carries out changes in its own thread."""
 
     def __init__(
         self, database: Database, *, observe_group: Callable[[int], None] | None = None
@@ -56,12 +56,12 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
 
     def start(self) -> Writer:
-        """Begin to work."""
+        """Start the thread."""
         self._thread.start()
         return self
 
     def stop(self) -> None:
-        """Finish what waits, take nothing more, and end."""
+        """Finish what is queued, accept nothing more, and end the thread."""
         with self._changed:
             self._is_stopping = True
             self._changed.notify_all()
@@ -70,21 +70,21 @@ class Writer:
 
     @property
     def is_working(self) -> bool:
-        """Whether it takes changes."""
+        """Whether it accepts changes."""
         return self._thread.is_alive() and not self._is_stopping
 
     @property
     def waiting(self) -> int:
-        """How many pieces wait now."""
+        """The number of queued pieces."""
         return len(self._line)
 
     def put(self, handler: Handler[Piece, Result], piece: Piece) -> Future[Result]:
-        """Put a piece into the line; the future ends after the commit.
+        """Queue a piece; the future is done after the commit.
 
         Raises
         ------
         Unavailable
-            Where the line is full or the writer ends.
+            If the queue is full or the writer is stopping.
         """
         future: Future[Result] = Future()
         with self._changed:
@@ -97,12 +97,12 @@ class Writer:
         return future
 
     async def submit(self, handler: Handler[Piece, Result], piece: Piece) -> Result:
-        """Carry out a piece together with whatever else waits for this handler.
+        """Carry out a piece, together with others that are queued for the same handler.
 
         Raises
         ------
         Unavailable
-            Where it takes too long; then it is not known whether it was carried out.
+            If it takes too long; then it is unknown whether it was carried out.
         """
         try:
             async with asyncio.timeout(MAX_WAIT_SECONDS):
@@ -114,16 +114,16 @@ class Writer:
             ) from None
 
     async def run(self, change: Callable[[Session], Result]) -> Result:
-        """Carry out a change that stands alone."""
+        """Carry out a single change."""
         return await self.submit(_run_single, change)
 
     def run_now(self, change: Callable[[Session], Result]) -> Result:
-        """Carry out a change that stands alone, and wait for it."""
+        """Carry out a single change and wait for it."""
         result: Result = self.put(_run_single, change).result()
         return result
 
     def note(self, change: Callable[[Session], Result]) -> None:
-        """Carry out a change soon that nobody waits for and that may get lost."""
+        """Carry out a change soon; nobody waits for it, and it may be lost."""
         with suppress(Unavailable):
             self.put(_run_single, change)
 

@@ -1,4 +1,4 @@
-"""The app: every route and everything around them, for a service that is put together already."""
+"""The app: every route and all middleware, for a service whose parts are ready."""
 
 from __future__ import annotations
 
@@ -104,14 +104,14 @@ def _list_routes() -> list[BaseRoute]:
 
 
 async def _forget_periodically(service: Service) -> None:
-    """Forget now and then what need not be kept."""
+    """Delete expired records now and then."""
     while True:
         service.writer.note(partial(delete_expired_keys, at=service.clock()))
         await asyncio.sleep(_TIDY_SECONDS)
 
 
 def _operation_id(route: APIRoute) -> str:
-    """What generated clients call it: the name of its function."""
+    """The name of an operation in generated clients: its function name."""
     return route.name
 
 
@@ -135,7 +135,7 @@ def _build_api() -> APIRouter:
 
 
 def _describe_security(app: FastAPI) -> None:
-    """Let the app's description say how callers are recognised, and which calls need none."""
+    """Add to OpenAPI how callers authenticate, and which calls are public."""
     describe = app.openapi
 
     def describe_with_ways_in() -> dict[str, Any]:

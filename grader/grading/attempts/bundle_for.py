@@ -1,4 +1,4 @@
-"""The bundle of a stored attempt: everything from the store that its receipt is about."""
+"""The bundle of a stored attempt: everything in the store that its receipt covers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from grader.store.queries.publications import (
 def compose_attempt_bundle(
     session: Session, context: GradingContext, found: VisibleAttempt, *, at: datetime
 ) -> Bundle:
-    """The bundle of an attempt; rubric and keys are in it once nobody can hand in any more."""
+    """The bundle of an attempt; it includes rubric and keys once nobody can submit any more."""
     attempt, judgement = found.attempt, found.judgement
     line = get_publication(session, publication_id=attempt.publication_id)
     rubric = context.published(session, line).rubric(attempt.question)
@@ -56,7 +56,7 @@ def compose_attempt_bundle(
 
 
 def find_release_time(session: Session, published: PublishedAssignment) -> datetime | None:
-    """When rubrics and keys are published: after everybody's last moment to hand in."""
+    """When rubrics and keys are released: after the last deadline of any student."""
     line = published.line
     last = find_last_extended_due(session, run_id=line.run_id, assignment=line.assignment)
     return compute_release_time(published, last)

@@ -27,12 +27,12 @@ class NumberDifferences:
 
     @property
     def changed(self) -> int:
-        """How many entries are not the same."""
+        """The number of entries that differ."""
         return sum(first != second for row in self.rows for first, second in row)
 
     @property
     def entries(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return sum(map(len, self.rows))
 
     @property

@@ -1,4 +1,4 @@
-"""Attempts that were made: looked at by the student, or by staff."""
+"""Attempts for those who may see them: the student, or staff."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from grader.store.queries.publications import find_extensions
 
 @dataclass(frozen=True, slots=True)
 class VisibleAttempt:
-    """An attempt with whom it belongs to and how the caller stands to it."""
+    """An attempt that the caller may see, and in which role."""
 
     attempt: AttemptLine
     judgement: JudgementLine
@@ -59,7 +59,7 @@ def get_visible_attempt(
 def load_attempt_report(
     session: Session, context: GradingContext, found: VisibleAttempt, *, at: datetime
 ) -> AttemptReport:
-    """An attempt as the caller may see it."""
+    """The report of an attempt, as much of it as the caller may see."""
     (report,) = _reports(
         session,
         context,

@@ -1,4 +1,4 @@
-"""Drafts of answers: kept as they are written, offered again until they are sent."""
+"""Drafts of answers: saved while they are written, offered again until they are submitted."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def save_draft(
     fields: Mapping[str, str],
     at: datetime,
 ) -> None:
-    """Keep what stands in a form, whatever it is; an empty form is forgotten.
+    """Save the content of a form, whatever it is; an empty form deletes the draft.
 
     Raises
     ------
     MalformedRequest
-        Where it is longer than any answer could be.
+        If it is longer than any answer could be.
     """
     enrolment = membership.need_enrolment()
     context.in_force(session, run_id=membership.run.id, assignment=assignment).rubric(question)
@@ -51,7 +51,7 @@ def save_draft(
 def find_own_draft(
     session: Session, membership: Membership, *, assignment: str, question: str
 ) -> DraftLine | None:
-    """What the caller wrote last and has not sent; None for staff without a place of their own."""
+    """The caller's draft; None if there is none, or for staff without an enrolment."""
     if membership.enrolment is None:
         return None
     return find_draft(session, student_question=(membership.enrolment.id, assignment, question))

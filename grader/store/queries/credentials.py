@@ -1,4 +1,4 @@
-"""Tokens for programs, known by the hash of what their owners hold."""
+"""Credentials: tokens, sign-in links and browser sessions, each stored as a hash."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grader.store.tables.people import PersonRow
 
 @dataclass(frozen=True, slots=True)
 class TokenLine:
-    """A token as its owner sees it; the token itself is not kept."""
+    """A token as its owner sees it; the token itself is not stored."""
 
     id: str
     hint: str
@@ -46,7 +46,7 @@ _TOKEN = (
 
 
 def add_token(session: Session, token: TokenLine, *, digest: str, by: str) -> None:
-    """Add a token, known by the hash of what its owner holds."""
+    """Add a token by its hash."""
     session.execute(
         insert(TokenRow).values(
             id=token.id,
@@ -66,7 +66,7 @@ def add_token(session: Session, token: TokenLine, *, digest: str, by: str) -> No
 def find_token(
     session: Session, *, digest: str, at: datetime
 ) -> tuple[TokenLine, PersonLine | None] | None:
-    """A token that holds at this moment, with the person it belongs to."""
+    """A token that is valid at this time, with its owner."""
     statement = (
         select(*_TOKEN, *PERSON_COLUMNS)
         .outerjoin(PersonRow, PersonRow.id == TokenRow.person_id)
@@ -123,14 +123,14 @@ def revoke_token(
 
 
 def record_token_use(session: Session, *, token_id: str, at: datetime) -> None:
-    """Note that a token was used."""
+    """Record that a token was used."""
     session.execute(update(TokenRow).where(TokenRow.id == token_id).values(used_at=at))
 
 
 def add_sign_in_link(
     session: Session, *, digest: str, person_id: str, by: str, at: datetime, expires_at: datetime
 ) -> None:
-    """Add a link that signs in once."""
+    """Add a one-time sign-in link."""
     session.execute(
         insert(SignInLinkRow).values(
             digest=digest, person_id=person_id, by=by, made_at=at, expires_at=expires_at
@@ -156,7 +156,7 @@ def take_sign_in_link(session: Session, *, digest: str, at: datetime) -> str | N
 def add_browser_session(
     session: Session, *, digest: str, person_id: str, at: datetime, expires_at: datetime
 ) -> None:
-    """Remember a browser that is signed in."""
+    """Add the session of a browser."""
     session.execute(
         insert(BrowserSessionRow).values(
             digest=digest, person_id=person_id, made_at=at, expires_at=expires_at
@@ -178,13 +178,13 @@ _SESSION_PERSON = (
 
 
 def find_session_person(session: Session, *, digest: str, at: datetime) -> PersonLine | None:
-    """Who is signed in by this session."""
+    """The person of a browser session; None if it has ended."""
     row = session.execute(_SESSION_PERSON, {"digest": digest, "at": at}).one_or_none()
     return PersonLine(*row) if row else None
 
 
 def end_browser_session(session: Session, *, digest: str, at: datetime) -> None:
-    """Sign a browser out."""
+    """End a browser session."""
     session.execute(
         update(BrowserSessionRow).where(BrowserSessionRow.digest == digest).values(ended_at=at)
     )

@@ -1,4 +1,4 @@
-"""Grades: what a student's attempts, reviews and overrides come to, question by question."""
+"""Grades: what a student's attempts, reviews and overrides add up to, question by question."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grader.store.upserts import insert_or_replace, insert_or_replace_from
 
 @dataclass(frozen=True, slots=True)
 class GradeLine:
-    """Where a student stands with one question; `changes` counts how often that changed."""
+    """A student's grade for one question; `changes` counts how often it changed."""
 
     run_id: str
     enrolment_id: str
@@ -67,7 +67,7 @@ _GRADE_FIELDS = tuple(each.name for each in fields(GradeLine))
 def find_grades(
     session: Session, *, parts: Iterable[StudentQuestion]
 ) -> dict[StudentQuestion, GradeLine]:
-    """The grades of these parts; those at which nothing was done yet are absent."""
+    """The grades of these questions of students; where nothing was done yet there is none."""
     wanted = set(parts)
     found: dict[StudentQuestion, GradeLine] = {}
     for some in split_into_batches(sorted({enrolment_id for enrolment_id, _, _ in wanted})):
@@ -92,7 +92,7 @@ def list_grades_of_students(
 
 
 def list_grades(session: Session, *, run_id: str, assignment: str | None = None) -> list[GradeLine]:
-    """Everybody's grades in a course run, or for one assignment of it."""
+    """All grades of a course run, or of one assignment of it."""
     statement = select(*_GRADE).where(GradeRow.run_id == run_id)
     if assignment is not None:
         statement = statement.where(GradeRow.assignment == assignment)
@@ -100,7 +100,7 @@ def list_grades(session: Session, *, run_id: str, assignment: str | None = None)
 
 
 def put_grades(session: Session, grades: Sequence[GradeLine]) -> None:
-    """Keep grades, each instead of the one before, and what each student's come to with them."""
+    """Store grades, each in place of the earlier one, and the students' totals."""
     insert_or_replace(
         session,
         GradeRow,

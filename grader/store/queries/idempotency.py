@@ -1,4 +1,4 @@
-"""Requests that were answered, by their Idempotency-Key."""
+"""Responses to requests, by their Idempotency-Key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grader.store.tables.credentials import IdempotencyKeyRow
 
 @dataclass(frozen=True, slots=True)
 class AnsweredRequest:
-    """What a request with this key was answered."""
+    """The response that a request with this key got."""
 
     caller: str
     key: str
@@ -51,11 +51,11 @@ def find_answered_requests(
 
 
 def add_answered_requests(session: Session, requests: Sequence[AnsweredRequest]) -> None:
-    """Keep what requests were answered."""
+    """Store responses."""
     if requests:
         session.execute(insert(IdempotencyKeyRow), [asdict(each) for each in requests])
 
 
 def delete_answered_requests(session: Session, *, before: datetime) -> None:
-    """Forget requests that were answered before a moment."""
+    """Delete responses to requests that came before a time."""
     session.execute(delete(IdempotencyKeyRow).where(IdempotencyKeyRow.made_at < before))

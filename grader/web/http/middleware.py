@@ -1,4 +1,4 @@
-"""What is around every request: its time, its id, its headers, its line in the log, its count."""
+"""Middleware: request id, timing, security headers, access log, request count."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _CLIENT_CLOSED_REQUEST = 499
 
 
 def install_middleware(app: FastAPI, *, clock: Clock, logs: Logger, metrics: Metrics) -> None:
-    """Put the frame around an app; call it last, so that it is outermost."""
+    """Add the middleware to an app; call it last, so that it is outermost."""
     app.add_middleware(RequestMiddleware, clock=clock, logs=logs, metrics=metrics)
 
 
@@ -137,7 +137,7 @@ class RequestMiddleware:
 
 
 class _ResponseSender:
-    """Sends a response with the headers that all have, and remembers its status."""
+    """Sends a response with the common headers, and remembers its status."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self._send = send
@@ -155,7 +155,7 @@ class _ResponseSender:
 
 
 def _get_route_template(scope: Scope) -> str:
-    """The template of the route that a request came to, without any value of its address."""
+    """The template of the matched route, without any value of the URL."""
     # A route of an included router knows its own part of the path only; FastAPI keeps the whole.
     context = scope.get("fastapi", {}).get("effective_route_context")
     route = context if context is not None else scope.get("route")

@@ -43,7 +43,7 @@ class RateLimitState:
     full_in_seconds: int
 
     def headers(self) -> dict[str, str]:
-        """The headers that tell it (draft-ietf-httpapi-ratelimit-headers-10)."""
+        """The rate-limit headers (draft-ietf-httpapi-ratelimit-headers-10)."""
         window = math.ceil(self.rule.burst / self.rule.per_second)
         return {
             "RateLimit-Policy": f'"{self.budget}";q={self.rule.burst};w={window}',

@@ -1,4 +1,4 @@
-"""Uvicorn's HTTP protocol with deadlines, which uvicorn itself has not.
+"""Uvicorn's HTTP protocol with deadlines, which uvicorn lacks.
 
 Without them a few hundred clients that send a byte now and then hold every connection there is.
 
@@ -39,7 +39,7 @@ def _default_connection_limit() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """How long a client may take for each part of a request, and how many clients there may be."""
+    """How long a client may take for each part of a request, and the maximum number of clients."""
 
     head_seconds: float = 10.0
     most_head_bytes: int = 64 * 1024
@@ -70,7 +70,7 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     # uvicorn narrows the type of the transport as well.
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first head."""
+        """Start the deadline of the first head."""
         super().connection_made(transport)
         self._waits_since = self.loop.time()
         if len(self.connections) > self.deadlines.most_connections:
@@ -78,13 +78,13 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._start("head", self.deadlines.head_seconds, self._head_is_late)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget all deadlines."""
+        """Cancel all deadlines."""
         for name in tuple(self._timers):
             self._stop(name)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, unless the head has grown too large."""
+        """Accept data, unless the head has grown too large."""
         if self._is_over:
             return
         if self._awaits_head:
@@ -101,17 +101,17 @@ class DeadlineProtocol(HttpToolsProtocol):
     # The parser
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
+        """Start a request."""
         super().on_message_begin()
         self._await_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; those that follow a chunked body are of no use to anybody."""
+        """Accept a header; headers after a chunked body are ignored."""
         if self._awaits_head:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Begin to wait for the body, and let the app answer."""
+        """Start the deadline of the body, and let the app answer."""
         if self._is_over:
             return
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
@@ -129,13 +129,13 @@ class DeadlineProtocol(HttpToolsProtocol):
             self.cycle.transport = _LingeringTransport(self)  # type: ignore[assignment]
 
     def on_body(self, body: bytes) -> None:
-        """Hand on a piece of the body."""
+        """Pass on a piece of the body."""
         self._body_bytes += len(body)
         if not self._is_over:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is whole; the next bytes begin another one."""
+        """The request is complete; the next bytes start another one."""
         if self._is_over:
             return
         self._stop("body")
@@ -146,7 +146,7 @@ class DeadlineProtocol(HttpToolsProtocol):
     # The response
 
     def on_response_complete(self) -> None:
-        """See to it that neither the rest of a body nor an unread answer holds the connection."""
+        """Make sure that neither the rest of a body nor an unread response holds the connection."""
         self._waits_since = self.loop.time()
         if self._is_over:
             self.pipeline.clear()
@@ -157,7 +157,7 @@ class DeadlineProtocol(HttpToolsProtocol):
             self._start("body", self.deadlines.linger_seconds, self.close)
 
     def pause_writing(self) -> None:
-        """The client does not read; give it a while."""
+        """The client does not read; start its deadline."""
         super().pause_writing()
         self._start("write", self.deadlines.write_seconds, self.transport.abort)
 
@@ -168,16 +168,16 @@ class DeadlineProtocol(HttpToolsProtocol):
             self._stop("write")
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close a connection that rested too long between two requests."""
+        """Close a connection that was idle too long between two requests."""
         self.close()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP with a problem, like everything else."""
+        """Refuse what is not HTTP with a problem document, like every other error."""
         fault = MalformedRequest("This cannot be read as an HTTP request.", code="http.invalid")
         self._refuse(fault)
 
     def close(self) -> None:
-        """Close the connection once all is sent, or without that if it takes too long."""
+        """Close the connection after everything is sent, or after a deadline."""
         self._is_over = True
         if not self.transport.is_closing():
             self.transport.close()

@@ -1,4 +1,4 @@
-"""One piece of long work at a time, in a thread beside those that answer requests."""
+"""One long job at a time, in a thread beside those that answer requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Work = Callable[[ShouldStop], None]
 
 
 class BackgroundRunner:
-    """Does one piece of work at a time; whoever comes meanwhile is told so and may come again."""
+    """Runs one job at a time; whoever comes meanwhile is refused and may try again."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
@@ -19,15 +19,15 @@ class BackgroundRunner:
         self._thread: threading.Thread | None = None
 
     def reserve(self) -> bool:
-        """Take the turn; False where something is under way, or the process ends."""
+        """Reserve the runner; False if a job is running or the process is stopping."""
         return not self._ending.is_set() and self._turn.acquire(blocking=False)
 
     def release(self) -> None:
-        """Give a turn back that was not used."""
+        """Give back a reservation that was not used."""
         self._turn.release()
 
     def start(self, work: Work) -> None:
-        """Do some work in the turn that was taken, which ends with it."""
+        """Run a job in the reservation, which ends with it."""
 
         def do() -> None:
             try:
@@ -39,14 +39,14 @@ class BackgroundRunner:
         self._thread.start()
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Wait for the work that is under way; whether it has ended."""
+        """Wait for the running job; returns whether it has ended."""
         thread = self._thread
         if thread is not None:
             thread.join(timeout_seconds)
         return thread is None or not thread.is_alive()
 
     def stop(self) -> None:
-        """Let the work end soon, and wait until it has."""
+        """Ask the running job to end, and wait for it."""
         self._ending.set()
         if self._thread is not None:
             self._thread.join()

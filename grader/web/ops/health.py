@@ -1,4 +1,4 @@
-"""What operators ask: is it alive, is it ready, what has it counted."""
+"""Endpoints for operators: liveness, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter(tags=["Operation"])
 
 
 class Health(ReportModel):
-    """That it is alive or ready, and which version it is."""
+    """Whether the process is alive or ready, and its version."""
 
     status: str
     version: str
@@ -25,13 +25,13 @@ class Health(ReportModel):
 
 @router.get("/healthz", summary="Is it alive")
 async def get_health() -> Health:
-    """Whether the process answers at all; it asks nothing of the database."""
+    """Whether the process answers; it does not query the database."""
     return Health(status="alive", version=__version__)
 
 
 @router.get("/readyz", summary="Is it ready", responses=build_error_responses(503))
 def get_readiness(service: ServiceDep) -> Health:
-    """Whether it can work: the database answers, its tables are up to date, the writer works."""
+    """Whether the database answers, its tables are up to date, and the writer works."""
     with service.database.read() as session:
         list_runs(session)
     if list_pending_revisions(service.database.url.render_as_string(hide_password=False)):
@@ -48,6 +48,6 @@ def get_readiness(service: ServiceDep) -> Health:
     responses={200: {"content": {"text/plain": {}}}},
 )
 async def get_metrics(service: ServiceDep) -> Response:
-    """What was counted, for Prometheus."""
+    """The metrics, for Prometheus."""
     service.metrics.writer_queue.set(service.writer.waiting)
     return Response(render_metrics(service.metrics), headers={"Content-Type": CONTENT_TYPE})

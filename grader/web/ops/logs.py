@@ -95,7 +95,7 @@ class _ExceptionFormatter:
 
 
 def describe_exception(error: BaseException, *, messages: bool = False) -> list[str]:
-    """Return an exception and what led to it as lines: types and places, without any values."""
+    """Return an exception and its causes as lines: types and code locations, without any values."""
     return list(_describe(error, messages, set()))
 
 

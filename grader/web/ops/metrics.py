@@ -1,4 +1,4 @@
-"""What the service counts, for Prometheus; every app has its own registry."""
+"""Prometheus metrics; every app has its own registry."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """The counters, by what they count. Labels come from short closed lists, never from callers."""
+    """The metrics. Labels come from short closed lists, never from callers."""
 
     registry: CollectorRegistry
     requests: Counter
@@ -33,7 +33,7 @@ class Metrics:
 
 
 def open_metrics() -> Metrics:
-    """Return counters that all stand at zero."""
+    """Return metrics that are all zero."""
     registry = CollectorRegistry()
     return Metrics(
         registry=registry,
@@ -80,5 +80,5 @@ def count_request(
 
 
 def render_metrics(metrics: Metrics) -> bytes:
-    """All counters in Prometheus' text form, to be sent as `CONTENT_TYPE`."""
+    """All metrics in the Prometheus text format, to be sent as `CONTENT_TYPE`."""
     return generate_latest(metrics.registry)
