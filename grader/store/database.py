@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from grader.errors import OperatorError, Unavailable
 
 __all__ = ["Database", "Session", "open_database"]
 
+_BUSY_SECONDS = 10
 _UNREACHABLE = (
     "The database cannot be reached just now; nothing was changed. Try again in a moment."
 )
@@ -161,14 +163,23 @@ def _make_sqlite_engine(url: URL, *, begin: str, pool_size: int) -> Engine:
 def _configure_sqlite(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
     # Python must not begin transactions by itself: `_begin` does.
     connection.isolation_level = None
-    for pragma in (
-        "busy_timeout = 10000",
-        "journal_mode = WAL",
-        "synchronous = FULL",
-        "foreign_keys = ON",
-        "trusted_schema = OFF",
-    ):
+    connection.execute(f"PRAGMA busy_timeout = {1000 * _BUSY_SECONDS}")
+    _switch_to_wal(connection)
+    for pragma in ("synchronous = FULL", "foreign_keys = ON", "trusted_schema = OFF"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    # SQLite does not wait here by itself where several processes open a new file at once.
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
 
 
 def _forbid_writing(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
