@@ -15,7 +15,7 @@ from grader.store.queries.idempotency import (
     find_answered_requests,
 )
 
-#: So long a key is remembered at least.
+#: Minimum time that a key is remembered.
 KEY_LIFETIME = timedelta(hours=48)
 
 

@@ -175,7 +175,7 @@ class _Tester:
     def count_accidents(
         self, suspects: Sequence[Suspect], control: Environment, others: int
     ) -> int:
-        """How many suspects solve a variant of the control group of so many students."""
+        """How many suspects solve a variant of a control group of this size."""
         tried = [
             [
                 Submission(select_variant(control, row, name="chance/control"), each.answer)
