@@ -24,8 +24,9 @@ from grader.engine.judge.judge import Judge
 from grader.engine.random.streams import DEVELOPMENT_KEYS
 from grader.engine.random.variants import Variant, stack_variants
 from grader.formula.formula import read_formula
-from grader.reading.answer import evaluate_formula, read_answer
+from grader.reading.answer import read_answer
 from grader.reading.fields import ArrayField
+from grader.reading.large import evaluate_formula
 from grader.rubric.catalog import Rubric, get_shipped_folder, read_rubric
 
 Array = NDArray[Any]
@@ -223,7 +224,7 @@ def _time_formula(turns: int) -> float:
     scope = field.scope
 
     def whole() -> None:
-        evaluate_formula(read_formula(text, scope, named="q"), drawn, large=1.0)
+        evaluate_formula(read_formula(text, scope, named="q"), drawn, {})
 
     return _time_fastest(whole, turns=turns)[0]
 

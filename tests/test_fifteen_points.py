@@ -514,9 +514,16 @@ def test_point_14_the_notation_of_papers_earns_full_credit(
     assert judgement.score.awarded == judgement.score.automatic
 
 
-def test_point_14_a_large_constant_must_work_at_every_size_of_the_ladder() -> None:
-    # Right at C = 1000, wrong at C = 100 000: the second score runs away.
+def test_point_14_a_large_constant_must_work_from_some_size_on() -> None:
+    # Right at C = 1000, wrong at C = 100 000 and beyond: the second score runs away.
     judgement = judged(NOISY, {"q": "C (mu_a + mu_b) + C^2 / 10^8 mu_a where C >> 0"})
+
+    assert judgement.verdict("weights").credit == 0
+    assert shown(judgement) == {"one-key-only"}
+
+
+def test_point_14_large_constants_are_independent() -> None:
+    judgement = judged(NOISY, {"q": "C mu_a + D mu_b where C >> 0, D >> 0"})
 
     assert judgement.verdict("weights").reason is Reason.NOT_FOR_EVERY_SIZE
     assert judgement.verdict("weights").credit == 0

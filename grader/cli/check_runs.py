@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from grader.errors import OperatorError
+from grader.rubric.attack import AttackResult, run_attacks
 from grader.rubric.catalog import Catalog, Rubric, load_catalog
 from grader.rubric.examples import Failure, Mutant, is_noticed, list_mutants, run_examples
 
@@ -29,19 +30,22 @@ class QuestionCheck:
     failures: tuple[Failure, ...]
     mutants: int
     unnoticed: tuple[str, ...]
+    attacks: tuple[AttackResult, ...] = ()
 
     @property
     def is_sound(self) -> bool:
-        """Whether there are examples, all of them pass, and they notice every mutant."""
-        return bool(self.examples) and not self.failures and not self.unnoticed
+        """Whether examples exist, pass and notice every mutant, and no attack shows a problem."""
+        has_problems = any(True for each in self.attacks for _ in each.list_problems())
+        return bool(self.examples) and not (self.failures or self.unnoticed or has_problems)
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What a process does at a time: the examples of a question, or one of its mutants."""
+    """What a process does at a time: the examples of a question, a mutant of it, or attacks."""
 
     question: str
     mutant: int | None = None
+    is_attack: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ class _JobResult:
     failures: tuple[Failure, ...] = ()
     change: str = ""
     is_noticed: bool = True
+    attacks: tuple[AttackResult, ...] = ()
 
 
 @cache
@@ -58,10 +63,13 @@ def load_folder(folder: Path) -> Catalog:
     return load_catalog(folder)
 
 
-def count_steps(folder: Path, *, question: str | None = None, mutate: bool = False) -> int:
+def count_steps(
+    folder: Path, *, question: str | None = None, mutate: bool = False, attack: bool = False
+) -> int:
     """Return the maximum number of steps; mutants of a question whose examples fail are skipped."""
     return sum(
-        1 + (len(_list_mutants(each)) if mutate else 0) for each in _list_rubrics(folder, question)
+        1 + attack + (len(_list_mutants(each)) if mutate else 0)
+        for each in _list_rubrics(folder, question)
     )
 
 
@@ -71,12 +79,14 @@ def run_checks(
     variants: int,
     question: str | None = None,
     mutate: bool = False,
+    attack: bool = False,
     workers: int | None = None,
     report: Callable[[str, str], None] = lambda _question, _step: None,
 ) -> list[QuestionCheck]:
     """Check the questions in a folder, or only one of them.
 
-    Mutants of a question whose examples fail are skipped: the examples would fail on all of them.
+    A question whose examples fail is neither mutated nor attacked: the examples would fail on all
+    of its mutants, and its model answer is not known to be right.
     `report` is called after each step with the question and the step.
     """
     rubrics = _list_rubrics(folder, question)
@@ -88,10 +98,19 @@ def run_checks(
         for done in results:
             failures[done.job.question] = done.failures
             report(done.job.question, "examples")
-    sound = [rubric for rubric in rubrics if mutate and not failures[rubric.id]]
+    sound = [rubric for rubric in rubrics if not failures[rubric.id]]
     mutants = [
-        _Job(rubric.id, index) for rubric in sound for index in range(len(_list_mutants(rubric)))
+        _Job(rubric.id, index)
+        for rubric in sound
+        if mutate
+        for index in range(len(_list_mutants(rubric)))
     ]
+    attacks: dict[str, tuple[AttackResult, ...]] = {}
+    attacked = [_Job(rubric.id, is_attack=True) for rubric in sound if attack]
+    with closing(_run_jobs(folder, attacked, variants, workers)) as results:
+        for done in results:
+            attacks[done.job.question] = done.attacks
+            report(done.job.question, "attacks")
     unnoticed: dict[str, list[str]] = {rubric.id: [] for rubric in rubrics}
     with closing(_run_jobs(folder, mutants, variants, workers)) as results:
         for done in results:
@@ -106,6 +125,7 @@ def run_checks(
             failures[rubric.id],
             sum(job.question == rubric.id for job in mutants),
             tuple(sorted(unnoticed[rubric.id])),
+            attacks.get(rubric.id, ()),
         )
         for rubric in rubrics
     ]
@@ -126,6 +146,8 @@ def _estimate_effort(rubric: Rubric) -> int:
 
 def _run_job(folder: Path, job: _Job, variants: int) -> _JobResult:
     rubric = load_folder(folder).get_rubric(job.question)
+    if job.is_attack:
+        return _JobResult(job, attacks=tuple(run_attacks(rubric, variants=variants)))
     if job.mutant is None:
         outcomes = run_examples(rubric, variants=variants)
         return _JobResult(job, tuple(failure for outcome in outcomes for failure in outcome))

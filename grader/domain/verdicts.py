@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -29,6 +29,7 @@ class Reason(StrEnum):
     NEEDS_OTHER = "needs_other"
     NOT_GENERAL = "not_general"
     NOT_FOR_EVERY_SIZE = "not_for_every_size"
+    INCONSISTENT = "inconsistent"
     NOT_FINITE = "not_finite"
     WRONG_CHOICE = "wrong_choice"
     AWAITS_REVIEW = "awaits_review"
@@ -64,6 +65,10 @@ class Evidence:
         The share that the level asks for.
     expected
         For predictions, the interval that what was measured spans.
+    is_exact
+        For predictions, whether they are compared with a closed form, so that nothing is measured.
+    sizes
+        The sizes of constants declared large at which this was found, where they decide.
     is_shrunk
         Whether the answer overflowed and was judged at a smaller size.
     """
@@ -77,6 +82,8 @@ class Evidence:
     key_sets: int | None = None
     drawn: int | None = None
     expected: Interval | None = None
+    is_exact: bool = False
+    sizes: Mapping[str, float] | None = None
     is_shrunk: bool = False
 
 

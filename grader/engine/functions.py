@@ -91,6 +91,19 @@ def _conditions(shapes: Sequence[Shape]) -> Shape:
     return NUMBER
 
 
+def _spectral_norm(values: Array, shapes: Sequence[Shape]) -> Array:
+    """The largest factor by which a matrix lengthens a vector; NaN where it is not finite."""
+    is_finite = np.asarray(np.isfinite(values).all(axis=(-2, -1)))
+    finite = np.where(is_finite[..., None, None], values, 0.0)
+    return np.where(is_finite, np.linalg.norm(finite, ord=2, axis=(-2, -1)), np.nan)
+
+
+def _one_matrix(shapes: Sequence[Shape]) -> Shape:
+    if shapes[0].kind is not Kind.MATRIX:
+        raise ShapeError("takes a matrix")
+    return NUMBER
+
+
 def _one_column(shapes: Sequence[Shape]) -> Shape:
     if shapes[0].kind is not Kind.COLUMN:
         raise ShapeError("takes a column vector")
@@ -112,6 +125,7 @@ RUBRIC_FUNCTIONS: Mapping[str, Function] = MappingProxyType(
     {
         **CORE_FUNCTIONS,
         "tv": Function((2, 2), _two_vectors, _total_variation),
+        "spectral_norm": Function((1, 1), _one_matrix, _spectral_norm),
         "unit": Function((1, 1), lambda shapes: shapes[0], _refuse_call, index=True),
         "self_attention": Function((4, 4), _inputs_and_matrices, _self_attention),
         "attention_weights": Function((3, 3), _weight_matrix, _weights),

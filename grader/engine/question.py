@@ -53,15 +53,10 @@ class MeasuredCriterion(_CriterionBase):
 
 @dataclass(frozen=True, slots=True)
 class PredictedCriterion(_CriterionBase):
-    """A predicted number, compared with the measured one.
-
-    The earlier answer that is used is measured at each of the `scales`. A prediction in the
-    interval that the measured values span, plus the tolerance, is right.
-    """
+    """A predicted number, compared with what is measured or with a closed form."""
 
     expected: Node
     tolerance: float
-    scales: tuple[float, ...] = (1.0,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +76,9 @@ class ExternalCriterion(_CriterionBase):
     """A score from another system."""
 
 
+#: A criterion that is judged by what the answer does, or says of what an earlier one does.
+SampledCriterion = MeasuredCriterion | PredictedCriterion
+
 Criterion = (
     MeasuredCriterion | PredictedCriterion | ChoiceCriterion | ReviewedCriterion | ExternalCriterion
 )
@@ -97,9 +95,12 @@ class Misconception:
     when
         A condition that must hold on nearly all key sets, or None.
     passes
-        A changed answer that would earn full credit, by field; empty if `when` decides.
+        A changed answer that would earn full credit by every criterion that depends on the changed
+        fields, by field; empty if `when` decides.
     tries
         The values of `t` to try in the changed answer.
+    numbers_only
+        Whether it can be shown by answers that were sent as numbers only, not as formulas.
     about
         The criteria of which one must have been missed; empty for any.
     """
@@ -110,6 +111,7 @@ class Misconception:
     passes: Mapping[str, Node] = field(default_factory=dict)
     tries: tuple[float, ...] = ()
     about: tuple[str, ...] = ()
+    numbers_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +119,13 @@ class UsedQuestion:
     """An earlier question whose answer this one uses.
 
     The student's own answer is used if it earned full credit for `criterion`, else the reference.
+    Where it is not saturated, a multiple of it up to `longest` may stand for it in predictions.
     """
 
     question: Question
     criterion: str
     reference: Mapping[str, Node]
+    longest: float = 1.0
 
 
 class PlotKind(Enum):

@@ -175,6 +175,11 @@ def _explain(reason: Reason, evidence: Evidence, wording: _Wording) -> str:
                 "The formula does not work for every size of the constant that you call large. "
                 f"{measured}"
             )
+        case Reason.INCONSISTENT:
+            return (
+                f"{measured} It fits a query of another length than your other predictions do; "
+                "all of them must fit the same one."
+            )
         case Reason.NOT_FINITE:
             return (
                 "Your numbers are too large, or too different in size, for the computation to "

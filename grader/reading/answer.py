@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, assert_never
 
-import numpy as np
 from numpy.typing import NDArray
 
 from grader.domain.shapes import NUMBER, Shape
 from grader.errors import AnswerRefused, FieldError, FormulaError
-from grader.formula.eval.evaluate import Environment, evaluate, evaluate_finite
+from grader.formula.eval.evaluate import Environment
 from grader.formula.formula import MAX_LENGTH, Formula, read_formula
 from grader.formula.typed.scope import FormulaScope
 from grader.reading.fields import (
@@ -27,11 +27,9 @@ from grader.reading.fields import (
     TextField,
     describe_field,
 )
+from grader.reading.large import choose_rungs, evaluate_formula
 from grader.reading.numbers import read_array
 from grader.reading.paste import is_pasted_array, read_pasted
-
-#: A constant declared as large (`C >> 0`) is judged at each of these values.
-LARGE_VALUES = (1e3, 1e4, 1e5, 1e6)
 
 
 def read_formula_answer(
@@ -48,7 +46,8 @@ def read_formula_answer(
     try:
         formula = read_formula(sent, scope, named=field)
         _check_shape(formula, field, shape)
-        evaluate_formula(formula, variant, large=LARGE_VALUES[0], finite=True)
+        (rung, *_) = choose_rungs([formula], variant) if formula.large else (1.0,)
+        evaluate_formula(formula, variant, dict.fromkeys(formula.large, rung), finite=True)
     except FormulaError as error:
         raise FieldError(
             f"{field}, column {error.column}: {error.message}",
@@ -59,25 +58,6 @@ def read_formula_answer(
             expected=f"a formula that gives {shape.describe()}",
         ) from None
     return formula
-
-
-def evaluate_formula(
-    formula: Formula, variants: Environment, *, large: float, finite: bool = False
-) -> NDArray[Any]:
-    """The value of a formula on variants, of shape (variants, …).
-
-    Constants that the formula declares as large take the value `large`.
-
-    Raises
-    ------
-    FormulaError
-        With `finite`, where a value is not finite.
-    """
-    if formula.large:
-        sizes = {name: np.full((1, 1), large) for name in formula.large}
-        variants = Environment({**variants.values, **sizes}, variants.indices)
-    compute = evaluate_finite if finite else evaluate
-    return compute(formula.tree, variants)[:, 0]
 
 
 def _check_shape(formula: Formula, name: str, shape: Shape) -> None:
@@ -181,7 +161,9 @@ def _read_field(field: Field, sent: object, variant: Environment) -> Value:
         case ArrayField():
             return _read_numbers(field.name, field.shape, field.scope, sent, variant)
         case NumberField():
-            return _read_numbers(field.name, NUMBER, field.scope, sent, variant)
+            value = _read_numbers(field.name, NUMBER, field.scope, sent, variant)
+            _refuse_impossible(field, value, variant)
+            return value
         case ChoiceField():
             return _read_choice(field, sent)
         case TextField():
@@ -203,6 +185,27 @@ def _read_numbers(
         pasted = read_pasted(sent, field=name, shape=shape)
         return Numbers(pasted.values, pasted.format.value)
     return read_formula_answer(sent, field=name, shape=shape, scope=scope, variant=variant)
+
+
+def _refuse_impossible(field: NumberField, value: Value, variant: Environment) -> None:
+    """Refuse a number that the quantity cannot have, such as a share above one."""
+    if isinstance(value, Numbers):
+        number = float(value.array)
+    elif isinstance(value, Formula) and not value.large:
+        number = float(evaluate_formula(value, variant, {})[0])
+    else:
+        return
+    low = -math.inf if field.lowest is None else field.lowest
+    high = math.inf if field.highest is None else field.highest
+    if not low <= number <= high:
+        possible = field.describe_range()
+        raise FieldError(
+            f"{field.name} must be a number {possible}; {number:g} is impossible.",
+            field=field.name,
+            code="number.impossible",
+            expected=f"a number {possible}",
+            got=f"{number:g}",
+        )
 
 
 # A paste without any of these has only numbers in it, perhaps behind `q =`.

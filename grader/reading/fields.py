@@ -21,10 +21,24 @@ class ArrayField:
 
 @dataclass(frozen=True, slots=True)
 class NumberField:
-    """A number, or a formula that gives one."""
+    """A number, or a formula that gives one; beyond the bounds no number is possible."""
 
     name: str
     scope: FormulaScope
+    lowest: float | None = None
+    highest: float | None = None
+
+    def describe_range(self) -> str:
+        """The possible numbers in words; empty where all are."""
+        match self.lowest, self.highest:
+            case None, None:
+                return ""
+            case low, None:
+                return f"of at least {low:g}"
+            case None, high:
+                return f"of at most {high:g}"
+            case low, high:
+                return f"from {low:g} to {high:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +82,8 @@ def describe_field(field: Field) -> str:
         case ArrayField():
             return f"{field.shape.describe()}, as numbers or as a formula"
         case NumberField():
-            return "a number"
+            possible = field.describe_range()
+            return f"a number{' ' * bool(possible)}{possible}, or a formula that gives one"
         case ChoiceField():
             kind = "some" if field.several else "one"
             return f"{kind} of: {', '.join(field.options)}"

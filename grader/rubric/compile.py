@@ -97,7 +97,7 @@ def _compile_fields(reader: ExpressionReader, form: m.QuestionFile) -> list[f.Fi
                 fields.append(f.ArrayField(name, shapes[name], scope))
             case m.NumberForm():
                 scope = _make_student_scope(reader, answer.symbols, given, path)
-                fields.append(f.NumberField(name, scope))
+                fields.append(f.NumberField(name, scope, answer.at_least, answer.at_most))
                 shapes[name] = NUMBER
             case m.ChoiceForm():
                 fields.append(f.ChoiceField(name, answer.choice, answer.several))
@@ -266,9 +266,8 @@ def _compile_field_criterion(
             if expected is None:
                 return None
             return q.PredictedCriterion(
-                name, form.title or name, form.points, expected, form.tolerance, form.scales,
-                needs=form.needs,
-            )  # fmt: skip
+                name, form.title or name, form.points, expected, form.tolerance, needs=form.needs
+            )
         case m.ChoiceForm():
             correct = (form.correct,) if isinstance(form.correct, str) else form.correct
             for option in correct:
@@ -304,9 +303,21 @@ def _compile_misconceptions(
                 reader.error((*path, "passes", name), "this is not a field of the answer")
                 continue
             node = reader.read(text, (*path, "passes", name), shapes[name], with_t)
-            if node is not None:
+            if node is not None and collect_names(node) & reader.sampled:
+                reader.error((*path, "passes", name), "a changed answer cannot depend on key sets")
+            elif node is not None:
                 passes[name] = node
-        result.append(q.Misconception(each.id, each.say, when, passes, each.tries, each.about))
+        result.append(
+            q.Misconception(
+                each.id,
+                each.say,
+                when,
+                passes,
+                each.tries,
+                each.about,
+                numbers_only=each.sent_as == "numbers",
+            )
+        )
     return result
 
 

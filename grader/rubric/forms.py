@@ -180,6 +180,7 @@ SampleForm = Annotated[
 class KeySetsForm(Form):
     """What the answer is tested on, many times, hidden from the student."""
 
+    called: str = Field(default="key sets", description="TEMPORARY")
     count: Annotated[int, Field(ge=100, le=32_000)] = Field(
         default=2000, description="How many key sets are drawn at first."
     )
@@ -204,6 +205,11 @@ class UsesForm(Form):
     reference: dict[Name, Expression] = Field(
         alias="else", description="The answer used otherwise, by field."
     )
+    longest: Annotated[float, Field(ge=1, le=1000)] = Field(
+        default=1.0,
+        description="Where the figures of the answer still change with its length, a multiple of "
+        "it up to this may stand for it, the same for all predictions.",
+    )
 
 
 class ArrayForm(Form):
@@ -222,10 +228,11 @@ class NumberForm(Form):
     tolerance: Positive = Field(description="The largest error that still counts as right.")
     points: Points = Field(description="What the field is worth.")
     title: str = _TITLE
-    scales: tuple[Positive, ...] = Field(
-        default=(1.0,),
-        description="The earlier answer is tested multiplied by each of these; "
-        "anything between the measured values is right.",
+    at_least: float | None = Field(
+        default=None, description="A number below this is impossible, and refused as unreadable."
+    )
+    at_most: float | None = Field(
+        default=None, description="A number above this is impossible, and refused as unreadable."
     )
     symbols: tuple[Name, ...] = _SYMBOLS
     needs: Identifier | None = _NEEDS
@@ -316,6 +323,7 @@ class CriterionForm(Form):
     measure: Expression = Field(
         description="The number that is judged; where key sets are drawn, one for each of them."
     )
+    in_words: str = Field(default="", description="TEMPORARY")
     levels: tuple[LevelForm, ...] = Field(min_length=1, description="The best credit first.")
     needs: Identifier | None = _NEEDS
 
@@ -330,11 +338,15 @@ class MisconceptionForm(Form):
     )
     passes: dict[Name, Expression] = Field(
         default_factory=dict,
-        description="A changed answer that would earn full credit; may use t.",
+        description="A changed answer that would earn full credit by every criterion that depends "
+        "on the changed fields, on other variants too if it is a formula; may use t.",
     )
     tries: tuple[Positive, ...] = Field(default=(), description="The values of t to try.")
     about: tuple[Identifier, ...] = Field(
         default=(), description="Only if one of these criteria was missed."
+    )
+    sent_as: Literal["numbers"] | None = Field(
+        default=None, description="Only for answers that were sent as numbers, not as formulas."
     )
 
     @model_validator(mode="after")
@@ -496,4 +508,9 @@ class QuestionFile(Form):
     )
     examples: tuple[ExampleForm, ...] = Field(
         default=(), description="The question's own tests, run by `grader check`."
+    )
+    also_right: tuple[str, ...] = Field(
+        default=(),
+        description="Attacks of `grader check --attack` that are meant to earn full marks, by the "
+        "names it prints; `*` stands for anything.",
     )

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.domain.verdicts import Reason
-from grader.engine.question import MeasuredCriterion, Question
+from grader.engine.question import MeasuredCriterion, PredictedCriterion, Question
 from grader.engine.random.variants import Variant, stack_variants
 from grader.engine.sample.context import SATURATED_EXPONENT, count_answers, scale_down
 from grader.engine.sample.observe import build_environment
-from grader.engine.sample.plans import list_fields_read_by
+from grader.engine.sample.plans import find_inputs
 from grader.formula.eval.evaluate import Environment
 from grader.formula.formula import Formula
 from grader.formula.typed.tree import Stack, collect_names, list_nodes
-from grader.reading.answer import LARGE_VALUES, Answer, Numbers, evaluate_formula
-from grader.reading.fields import ArrayField
+from grader.reading.answer import Answer, Numbers
+from grader.reading.fields import ArrayField, NumberField
+from grader.reading.large import Sizes, evaluate_formula, list_sizes, select_typical
 
 Array = NDArray[Any]
 
@@ -45,97 +45,131 @@ class Submission:
     sent: Any = None
     earlier: Any = None
 
+    @property
+    def formulas(self) -> dict[str, Formula]:
+        """The fields that were sent as formulas."""
+        values = self.answer.values.items()
+        return {name: value for name, value in values if isinstance(value, Formula)}
+
 
 @dataclass(frozen=True, slots=True)
 class JudgeCase:
-    """One thing to judge: arrays on one variant, at one size of constants declared large.
+    """One thing to judge: arrays on one variant, at one combination of sizes.
 
-    On fresh variants the same formula is judged once, however many students sent it. `reason` says
-    what it means that this case fails where an earlier one of the submission does not; `criteria`
-    are those that it counts for, None for all.
+    `trial` is 0 on the student's own variant and counts the others; the cases of a trial differ by
+    the sizes of constants declared large. On fresh variants the same formula is judged once,
+    however many students sent it. `criteria` are those that the case counts for, None for all.
     """
 
     submissions: tuple[int, ...]
     variant: Variant
     arrays: Mapping[str, Array]
-    reason: Reason | None = None
+    sizes: Sizes
+    trial: int = 0
     criteria: frozenset[str] | None = None
 
 
 def list_cases(
-    question: Question, submissions: Sequence[Submission], fresh: Sequence[Variant]
+    question: Question,
+    submissions: Sequence[Submission],
+    *,
+    fresh: Sequence[Variant],
+    redraw: Callable[[Variant], Sequence[Variant]],
 ) -> list[JudgeCase]:
-    """Every submission on its own variant and, where all is formula, on fresh ones."""
+    """Every submission on its own variant and, as far as it consists of formulas, on others.
+
+    Parameters
+    ----------
+    fresh
+        The variants on which formulas are tried.
+    redraw
+        Variants that differ from the student's own by drawn numbers only. A formula that stands
+        beside numbers is tried on these, because the numbers belong to the student's arrays.
+    """
     cases: list[JudgeCase] = []
-    general: dict[tuple[tuple[str, str], ...], tuple[list[int], frozenset[str]]] = {}
+    shared: dict[object, tuple[list[int], frozenset[str]]] = {}
     for number, submission in enumerate(submissions):
-        formulas = _find_formulas(submission)
-        sizes = _list_sizes(formulas)
-        for size in sizes:
-            (arrays,) = compute_arrays(submission, [submission.variant], size)
-            reason = None if size == sizes[0] else Reason.NOT_FOR_EVERY_SIZE
-            cases.append(JudgeCase((number,), submission.variant, arrays, reason))
-        criteria = _list_general_criteria(question, submission, formulas) if fresh else frozenset()
-        if criteria:
-            # Students who sent the same formulas share what becomes of them on fresh variants.
-            texts = tuple((name, each.text) for name, each in sorted(formulas.items()))
-            general.setdefault(texts, ([], criteria))[0].append(number)
-    for numbers, criteria in general.values():
-        submission = submissions[numbers[0]]
-        sizes = _list_sizes(_find_formulas(submission))
-        placed = [compute_arrays(submission, fresh, size) for size in sizes]
-        cases.extend(
-            JudgeCase(tuple(numbers), variant, arrays, Reason.NOT_GENERAL, criteria)
-            for variant, of_sizes in zip(fresh, zip(*placed, strict=True), strict=True)
-            for arrays in of_sizes
+        cases += _place(submission, [submission.variant], (number,), trials=[0])
+        formulas = submission.formulas
+        if not formulas or not fresh:
+            continue
+        general, beside = _list_general_criteria(question, submission, formulas)
+        if general:
+            # Students who sent the same share what becomes of it on fresh variants.
+            shared.setdefault(_make_key(submission), ([], general))[0].append(number)
+        if beside and (others := redraw(submission.variant)):
+            trials = range(len(fresh) + 1, len(fresh) + 1 + len(others))
+            cases += _place(submission, others, (number,), trials=trials, criteria=beside)
+    for numbers, criteria in shared.values():
+        trials = range(1, len(fresh) + 1)
+        cases += _place(
+            submissions[numbers[0]], fresh, tuple(numbers), trials=trials, criteria=criteria
         )
     return cases
 
 
-def _find_formulas(submission: Submission) -> dict[str, Formula]:
-    values = submission.answer.values.items()
-    return {name: value for name, value in values if isinstance(value, Formula)}
+def _place(
+    submission: Submission,
+    variants: Sequence[Variant],
+    numbers: tuple[int, ...],
+    *,
+    trials: Iterable[int],
+    criteria: frozenset[str] | None = None,
+) -> Iterator[JudgeCase]:
+    """A submission on some variants, each at every combination of sizes."""
+    for sizes in list_sizes(submission.formulas.values(), stack_variants(variants)):
+        placed = compute_arrays(submission, variants, sizes)
+        for variant, arrays, trial in zip(variants, placed, trials, strict=True):
+            yield JudgeCase(numbers, variant, arrays, sizes, trial, criteria)
 
 
-def _list_sizes(formulas: Mapping[str, Formula]) -> tuple[float, ...]:
-    """The sizes to try: several where a constant is declared large."""
-    is_large = any(each.large for each in formulas.values())
-    return LARGE_VALUES if is_large else LARGE_VALUES[:1]
+def _make_key(submission: Submission) -> object:
+    """Equal for submissions that are the same on every variant."""
+    return tuple(
+        (name, value.text if isinstance(value, Formula) else value.array.tobytes())
+        for name, value in sorted(submission.answer.values.items())
+        if isinstance(value, Formula | Numbers)
+    )
 
 
 def _list_general_criteria(
     question: Question, submission: Submission, formulas: Mapping[str, Formula]
-) -> frozenset[str]:
-    """The criteria that must hold on every variant: those that depend on nothing but formulas.
+) -> tuple[frozenset[str], frozenset[str]]:
+    """The criteria to try on fresh variants, and those to try with the student's own arrays.
 
-    Numbers belong to one variant, also when they stand in a formula, such as 40 [0.1, 0.2]. A
-    field that may not use anything drawn asks for a constant, which means the same everywhere.
+    Numbers belong to one variant, also when they stand in a formula, such as 40 [0.1, 0.2], and so
+    does an earlier answer. A field that may not use anything drawn asks for a constant, which means
+    the same everywhere.
     """
-    drawing, own_only = set(), set()
+    drawing, own_only = set(), set(question.uses.reference if question.uses else ())
     for field in question.fields:
+        if not isinstance(field, ArrayField | NumberField):
+            continue
         formula = formulas.get(field.name)
-        names = collect_names(formula.tree) - set(formula.large) if formula else frozenset()
-        if names:
+        if formula is not None and collect_names(formula.tree) - set(formula.large):
             drawing.add(field.name)
-        elif isinstance(field, ArrayField) and (field.scope.shapes or field.scope.families):
-            is_constant = formula is not None and not any(
-                isinstance(each, Stack) for each in list_nodes(formula.tree)
-            )
-            if not is_constant:
-                own_only.add(field.name)
-    if not drawing:
-        return frozenset()
-    return frozenset(
-        criterion.id
-        for criterion in question.criteria
-        if isinstance(criterion, MeasuredCriterion)
-        and (fields := list_fields_read_by(question, criterion)) & drawing
-        and not fields & own_only
+        if (field.scope.shapes or field.scope.families) and not _is_constant(formula):
+            own_only.add(field.name)
+    own_only -= drawing
+    general: set[str] = set()
+    beside: set[str] = set()
+    for criterion in question.criteria:
+        if isinstance(criterion, MeasuredCriterion | PredictedCriterion):
+            inputs = find_inputs(question, criterion)
+            if inputs & drawing:
+                (beside if inputs & own_only else general).add(criterion.id)
+    return frozenset(general), frozenset(beside)
+
+
+def _is_constant(formula: Formula | None) -> bool:
+    """Whether a field holds a formula without any list of numbers."""
+    return formula is not None and not any(
+        isinstance(each, Stack) for each in list_nodes(formula.tree)
     )
 
 
 def compute_arrays(
-    submission: Submission, variants: Sequence[Variant], size: float
+    submission: Submission, variants: Sequence[Variant], sizes: Sizes
 ) -> list[dict[str, Array]]:
     """For each variant the numbers of a submission, of shape (1, …) each.
 
@@ -148,16 +182,24 @@ def compute_arrays(
         if isinstance(value, Numbers):
             shared[name] = value.array[None]
         elif isinstance(value, Formula):
-            computed[name] = _evaluate_or_nan(value, stack_variants(variants), size)
+            computed[name] = _evaluate_or_nan(value, stack_variants(variants), sizes)
     return [
         shared | {name: array[row : row + 1] for name, array in computed.items()}
         for row in range(len(variants))
     ]
 
 
-def _evaluate_or_nan(formula: Formula, variants: Environment, size: float) -> Array:
+def compute_typical_arrays(submission: Submission) -> dict[str, Array]:
+    """The numbers of a submission on its variant, constants declared large at a typical size."""
+    variants = [submission.variant]
+    sizes = list_sizes(submission.formulas.values(), submission.variant.environment)
+    (arrays,) = compute_arrays(submission, variants, select_typical(sizes))
+    return arrays
+
+
+def _evaluate_or_nan(formula: Formula, variants: Environment, sizes: Sizes) -> Array:
     """The value of a formula on every variant, NaN where it is not finite."""
-    values = evaluate_formula(formula, variants, large=size)
+    values = evaluate_formula(formula, variants, sizes.values)
     is_finite = np.isfinite(values).all(axis=tuple(range(1, values.ndim)), keepdims=True)
     values = values if is_finite.all() else np.where(is_finite, values, np.nan)
     return np.broadcast_to(values, (count_answers(variants), *values.shape[1:]))
@@ -165,7 +207,7 @@ def _evaluate_or_nan(formula: Formula, variants: Environment, size: float) -> Ar
 
 def compute_used_arrays(answer: Answer, variant: Variant, names: Iterable[str]) -> dict[str, Array]:
     """The arrays of an answer on its variant, for a part that builds on it."""
-    (placed,) = compute_arrays(Submission(variant, answer), [variant], LARGE_VALUES[0])
+    placed = compute_typical_arrays(Submission(variant, answer))
     return {name: scale_down(placed[name], SATURATED_EXPONENT)[0][0] for name in names}
 
 

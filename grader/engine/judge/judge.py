@@ -5,6 +5,7 @@ What is sampled is judged in `measured` and `predicted`; the rest is decided her
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -15,14 +16,16 @@ from grader.engine.judge.cases import (
     JudgeCase,
     Submission,
     UsedAnswer,
-    compute_arrays,
+    compute_typical_arrays,
     compute_used_arrays,
     list_cases,
-    stack_cases,
 )
-from grader.engine.judge.measured import Measurements, measure
-from grader.engine.judge.misconceptions import RecognisedMisconception, find_misconceptions
-from grader.engine.judge.predicted import judge_predicted
+from grader.engine.judge.misconceptions import (
+    MissedAnswer,
+    RecognisedMisconception,
+    find_misconceptions,
+)
+from grader.engine.judge.trials import Trials, judge_cases
 from grader.engine.question import (
     ChoiceCriterion,
     ExternalCriterion,
@@ -33,12 +36,13 @@ from grader.engine.question import (
 )
 from grader.engine.random.noise import NoiseBank
 from grader.engine.random.streams import KeySource
-from grader.engine.random.variants import Variant, draw_variant
+from grader.engine.random.variants import Variant, draw_variant, redraw_numbers
 from grader.engine.sample.context import SamplingContext
-from grader.engine.sample.observe import add_fixed_values, build_environment
+from grader.engine.sample.observe import build_environment
 from grader.errors import AnswerRefused, EarlierAnswerRefused
 from grader.formula.eval.evaluate import Environment, evaluate_finite
-from grader.reading.answer import LARGE_VALUES, Answer, Choice, ExternalScore, Text, read_answer
+from grader.reading.answer import Answer, Choice, ExternalScore, Text, read_answer
+from grader.reading.large import select_typical
 
 # Maximum cases that share one product with the noise.
 _BATCH_SIZE = 128
@@ -146,10 +150,8 @@ class Judge:
         self, submissions: Sequence[Submission], *, recognising: bool = True
     ) -> list[Judgement]:
         """Judge submissions, all at once; the verdicts are those that each would get alone."""
-        known = self._judge_measured(submissions)
-        self._judge_predicted(submissions, known)
         judgements = []
-        for submission, sampled in zip(submissions, known, strict=True):
+        for submission, sampled in zip(submissions, self._judge_sampled(submissions), strict=True):
             verdicts = apply_needs(
                 self.question,
                 tuple(
@@ -164,10 +166,8 @@ class Judge:
         return judgements
 
     def environment(self, submission: Submission) -> Environment:
-        """A single submission on its variant, with constants declared large at their least."""
-        variants = [submission.variant]
-        (arrays,) = compute_arrays(submission, variants, LARGE_VALUES[0])
-        return build_environment(variants, arrays)
+        """A single submission on its variant, constants declared large at a typical size."""
+        return build_environment([submission.variant], compute_typical_arrays(submission))
 
     def _find_misconceptions(
         self, submission: Submission, verdicts: Sequence[Verdict]
@@ -180,89 +180,59 @@ class Judge:
         }
         if not missed or not self.question.misconceptions:
             return ()
-        environment = self.environment(submission)
-        return find_misconceptions(self.question, environment, self.context, missed)
+        cases = self._list_cases([submission])
+        typical = select_typical([each.sizes for each in cases if not each.trial])
+        cases.sort(key=lambda each: each.trial or each.sizes != typical)
+        answer = MissedAnswer(
+            build_environment([submission.variant], cases[0].arrays),
+            cases,
+            missed,
+            {each.criterion: each.credit for each in verdicts},
+            is_numbers=not submission.formulas,
+        )
+        return find_misconceptions(self.question, answer, self.context)
 
-    def _judge_measured(self, submissions: Sequence[Submission]) -> list[dict[str, Verdict]]:
-        """By submission and criterion the verdict of the case that came out worst."""
-        criteria = [each for each in self.question.criteria if isinstance(each, MeasuredCriterion)]
-        if not criteria:
-            return [{} for _ in submissions]
-        worst: list[dict[str, _WorstCase]] = [{} for _ in submissions]
-        for batch in _split(list_cases(self.question, submissions, self._fresh_variants())):
-            environment = add_fixed_values(
-                self.question,
-                stack_cases(batch),
-                [each.measure for each in criteria],
-                [each.variant for each in batch],
-            )
-            measured = measure(self.question, criteria, environment, self.context)
-            credits = measured.compute_credits()
-            for row, case in enumerate(batch):
-                for column, criterion in enumerate(criteria):
-                    if case.criteria is not None and criterion.id not in case.criteria:
-                        continue
-                    credit = credits[row, column]
-                    for number in case.submissions:
-                        before = worst[number].get(criterion.id)
-                        if before is None:
-                            found = _WorstCase(credit, measured, row, column)
-                        elif credit < before.credit:
-                            found = _WorstCase(credit, measured, row, column, case.reason, True)
-                        else:
-                            continue
-                        worst[number][criterion.id] = found
-        return [{name: each.make_verdict() for name, each in line.items()} for line in worst]
+    def _list_cases(self, submissions: Sequence[Submission]) -> list[JudgeCase]:
+        return list_cases(
+            self.question, submissions, fresh=self._fresh_variants(), redraw=self._redraw
+        )
 
     def _fresh_variants(self) -> tuple[Variant, ...]:
         """The variants that formulas are tried on beside the student's own."""
         if self._fresh is None:
             count = self.question.fresh_variants if self.question.draws else 0
-            # A student's name never has a slash, so that no student gets one of these.
-            self._fresh = tuple(self.variant(f"fresh/{number}") for number in range(count))
+            self._fresh = tuple(self.variant(name) for name in _list_fresh_names(count))
         return self._fresh
 
-    def _judge_predicted(
-        self, submissions: Sequence[Submission], known: list[dict[str, Verdict]]
-    ) -> None:
-        """Add the verdicts on predicted numbers."""
-        criteria = [each for each in self.question.criteria if isinstance(each, PredictedCriterion)]
-        if not criteria:
-            return
-        cases = []
-        for number, each in enumerate(submissions):
-            (arrays,) = compute_arrays(each, [each.variant], LARGE_VALUES[0])
-            cases.append(JudgeCase((number,), each.variant, arrays))
-        for batch in _split(cases):
-            lines = judge_predicted(self.question, criteria, stack_cases(batch), self.context)
-            for case, line in zip(batch, lines, strict=True):
-                known[case.submissions[0]] |= {verdict.criterion: verdict for verdict in line}
+    def _redraw(self, variant: Variant) -> tuple[Variant, ...]:
+        """The student's variant with other numbers, for formulas beside arrays of numbers."""
+        source = self.question.source
+        return redraw_numbers(
+            self.question.draws,
+            variant,
+            key=self.keys.of(source.id, source.revision),
+            names=_list_fresh_names(self.question.fresh_variants),
+        )
+
+    def _judge_sampled(self, submissions: Sequence[Submission]) -> list[dict[str, Verdict]]:
+        """By submission and criterion the verdict on what is measured or predicted."""
+        trials: list[dict[str, Trials]] = [defaultdict(Trials) for _ in submissions]
+        for batch in _split(self._list_cases(submissions)):
+            for finding in judge_cases(self.question, batch, self.context):
+                for number in finding.case.submissions:
+                    trials[number][finding.criterion].add(finding)
+        return [{name: each.make_verdict() for name, each in line.items()} for line in trials]
+
+
+def _list_fresh_names(count: int) -> list[str]:
+    # A student's name never has a slash, so that no student gets one of these.
+    return [f"fresh/{number}" for number in range(count)]
 
 
 def _split(cases: Sequence[JudgeCase]) -> Iterator[Sequence[JudgeCase]]:
     """Batches whose products with the noise fit into memory together."""
     for start in range(0, len(cases), _BATCH_SIZE):
         yield cases[start : start + _BATCH_SIZE]
-
-
-@dataclass(frozen=True, slots=True)
-class _WorstCase:
-    """The case of a submission that came out worst by one criterion."""
-
-    credit: float
-    measured: Measurements
-    row: int
-    column: int
-    reason: Reason | None = None
-    is_later: bool = False
-    """Whether the submission's first case came out better."""
-
-    def make_verdict(self) -> Verdict:
-        verdict = self.measured.make_verdict(self.row, self.column)
-        if not self.is_later:
-            return verdict
-        outcome = Outcome.PARTLY_MET if verdict.credit else Outcome.NOT_MET
-        return replace(verdict, outcome=outcome, reason=self.reason or verdict.reason)
 
 
 ONE, ZERO = Decimal(1), Decimal(0)

@@ -121,14 +121,17 @@ class Measurements:
     is_open: Flags
     is_scaled: Flags
 
-    def compute_credits(self) -> Array:
-        """The credit of every answer by every criterion, of shape (answers, criteria)."""
-        columns = []
-        for tally, (cleared, _) in zip(self.tallies, self.decisions, strict=True):
+    def compute_credits(self) -> tuple[Array, Array]:
+        """The credit awarded, and the credit that is not ruled out; (answers, criteria) each."""
+        awarded: list[Array] = []
+        possible: list[Array] = []
+        for tally, (cleared, undecided) in zip(self.tallies, self.decisions, strict=True):
             credits = np.array([float(each.credit) for each in tally.criterion.levels])
-            is_judged = tally.finite & (tally.tried > 0) & cleared.any(axis=1)
-            columns.append(np.where(is_judged, credits[cleared.argmax(axis=1)], 0.0))
-        return np.stack(columns, axis=1)
+            is_judged = tally.finite & (tally.tried > 0)
+            for levels, column in ((cleared, awarded), (cleared | undecided, possible)):
+                best = credits[levels.argmax(axis=1)]
+                column.append(np.where(is_judged & levels.any(axis=1), best, 0.0))
+        return np.stack(awarded, axis=1), np.stack(possible, axis=1)
 
     def make_verdict(self, row: int, column: int) -> Verdict:
         """The verdict on one answer by one criterion."""

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.engine.judge.measured import measure
-from grader.engine.question import MeasuredCriterion, Misconception, Question
-from grader.engine.sample.context import SamplingContext
+from grader.engine.judge.cases import JudgeCase, stack_cases
+from grader.engine.judge.trials import judge_cases
+from grader.engine.question import (
+    MeasuredCriterion,
+    Misconception,
+    PredictedCriterion,
+    Question,
+    SampledCriterion,
+)
+from grader.engine.sample.context import SATURATED_EXPONENT, SamplingContext, scale_down_answers
 from grader.engine.sample.observe import observe
-from grader.formula.eval.evaluate import Environment, evaluate
+from grader.engine.sample.plans import find_inputs, list_saturating_fields
+from grader.formula.eval.evaluate import Environment
 
 Array = NDArray[Any]
 
@@ -35,21 +44,40 @@ class RecognisedMisconception:
         return self.say.replace("{t}", f"{self.factor:g}")
 
 
+@dataclass(frozen=True, slots=True)
+class MissedAnswer:
+    """An answer that missed something, and the cases that it was judged by.
+
+    The first case is its own variant, which `environment` holds. `credits` has all criteria.
+    """
+
+    environment: Environment
+    cases: Sequence[JudgeCase]
+    missed: Set[str]
+    credits: Mapping[str, Decimal]
+    is_numbers: bool
+
+
 def find_misconceptions(
-    question: Question, environment: Environment, context: SamplingContext, missed: Set[str]
+    question: Question, answer: MissedAnswer, context: SamplingContext
 ) -> tuple[RecognisedMisconception, ...]:
     """The misconceptions that a single answer shows, in the rubric's order.
 
     Each missed criterion is explained once, by the first that fits.
     """
     found = []
-    unexplained = set(missed)
-    candidates = [each for each in question.misconceptions if missed & set(each.about or missed)]
-    for misconception in _select_by_condition(question, candidates, environment, context):
-        explains = unexplained & set(misconception.about or missed)
+    unexplained = set(answer.missed)
+    candidates = [
+        each
+        for each in question.misconceptions
+        if answer.missed & set(each.about or answer.missed)
+        and (answer.is_numbers or not each.numbers_only)
+    ]
+    for misconception in _select_by_condition(question, candidates, answer.environment, context):
+        explains = unexplained & set(misconception.about or answer.missed)
         if not explains:
             continue
-        factor = _find_passing_factor(question, misconception, environment, context)
+        factor = _find_passing_factor(question, misconception, answer, context)
         if factor is None:
             continue
         found.append(RecognisedMisconception(misconception.id, misconception.say, factor))
@@ -66,6 +94,10 @@ def _select_by_condition(
     """Those whose condition holds on nearly all key sets, or that have none."""
     conditions = [each.when for each in candidates if each.when is not None]
     source = context.source(0, question.key_sets.counts[0]) if question.key_sets else None
+    # What is too large to compute with is looked at as it was judged: at a smaller size.
+    environment, _ = scale_down_answers(
+        environment, list_saturating_fields(question), SATURATED_EXPONENT
+    )
     # All conditions are observed together, because they share what they are computed from.
     seen = observe(question, environment, conditions, source)
     shares = iter([_compute_share(holds, seen.kept) for holds in seen.values])
@@ -81,35 +113,84 @@ def _compute_share(holds: Array, kept: Array | None) -> float:
 def _find_passing_factor(
     question: Question,
     misconception: Misconception,
-    environment: Environment,
+    answer: MissedAnswer,
     context: SamplingContext,
 ) -> float | None:
-    """The first factor at which the changed answer earns full credit, None where there is none.
+    """The first factor at which the changed answer earns everything, None where there is none.
 
     Without anything to change there is nothing to try: the factor is 1.
     """
     if not misconception.passes:
         return 1.0
+    affected = list_affected(question, misconception)
+    if not affected or not _are_needs_met(affected, answer.credits):
+        return None
+    own, *others = answer.cases
     tries = misconception.tries or (1.0,)
-    factors = np.array(tries)[:, None]
-    known = Environment({**environment.values, "t": factors}, environment.indices)
-    values = {**environment.values}
-    values |= {name: evaluate(node, known) for name, node in misconception.passes.items()}
-    repeated: dict[str, Any] = {
-        name: np.repeat(value, len(tries), axis=0)
-        if isinstance(value, np.ndarray) and len(value) == 1
-        else value
-        for name, value in values.items()
-    }
-    indices = {name: np.repeat(index, len(tries)) for name, index in environment.indices.items()}
-    criteria = [
+    # Most factors fail on the student's own variant, where all are tried at once.
+    passed = _try_factors(question, misconception, affected, [own] * len(tries), tries, context)
+    for factor in (each for each, passes in zip(tries, passed, strict=True) if passes):
+        factors = [factor] * len(others)
+        if all(_try_factors(question, misconception, affected, others, factors, context)):
+            return factor
+    return None
+
+
+def list_affected(question: Question, misconception: Misconception) -> list[SampledCriterion]:
+    """The criteria that depend on what a misconception changes."""
+    changed = set(misconception.passes)
+    return [
         each
         for each in question.criteria
-        if isinstance(each, MeasuredCriterion)
-        and (not misconception.about or each.id in misconception.about)
+        if isinstance(each, MeasuredCriterion | PredictedCriterion)
+        and find_inputs(question, each) & changed
     ]
-    if not criteria:
-        return None
-    seen = measure(question, criteria, Environment(repeated, indices), context)
-    passes = (seen.compute_credits() == 1.0).all(axis=1)
-    return tries[int(passes.argmax())] if passes.any() else None
+
+
+def _are_needs_met(affected: Sequence[SampledCriterion], credits: Mapping[str, Decimal]) -> bool:
+    """Whether what the affected criteria need besides each other has earned some credit."""
+    ids = {each.id for each in affected}
+    return all(each.needs is None or each.needs in ids or credits[each.needs] for each in affected)
+
+
+def _try_factors(
+    question: Question,
+    misconception: Misconception,
+    affected: Sequence[SampledCriterion],
+    cases: Sequence[JudgeCase],
+    factors: Sequence[float],
+    context: SamplingContext,
+) -> list[bool]:
+    """For every case whether it earns everything when it is changed with its factor."""
+    if not cases:
+        return []
+    changed = compute_mended(question, misconception, stack_cases(cases), factors)
+    ids = frozenset(each.id for each in affected)
+    mended = [
+        replace(
+            case,
+            arrays={**case.arrays, **{name: values[[row]] for name, values in changed.items()}},
+            criteria=ids if case.criteria is None else case.criteria & ids,
+        )
+        for row, case in enumerate(cases)
+    ]
+    full = [True] * len(mended)
+    for finding in judge_cases(question, mended, context):
+        full[finding.place] &= finding.credit[1] == 1.0
+    return full
+
+
+def compute_mended(
+    question: Question,
+    misconception: Misconception,
+    environment: Environment,
+    factors: Sequence[float],
+) -> dict[str, Array]:
+    """The fields that a misconception changes, of shape (answers, …), each with its factor."""
+    known = {**environment.values, "t": np.array(factors)[:, None]}
+    nodes = tuple(misconception.passes.values())
+    seen = observe(question, Environment(known, environment.indices), nodes, None)
+    return {
+        name: np.broadcast_to(values[:, 0], (len(factors), *values.shape[2:]))
+        for name, values in zip(misconception.passes, seen.values, strict=True)
+    }

@@ -1,8 +1,14 @@
-"""Predicted numbers against what is measured."""
+"""Predicted numbers against what is measured, or against a closed form.
+
+Predictions about an earlier answer are compared with what that answer does. Where its figures still
+change with its length, because its softmax is not saturated, a longer multiple of it may stand for
+it: then one and the same length for all numbers of the part.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -19,92 +25,170 @@ from grader.engine.sample.context import (
     to_nine_digits,
 )
 from grader.engine.sample.observe import observe, select_rows
+from grader.engine.sample.plans import is_sampled
 from grader.formula.eval.evaluate import Environment
 
 Array = NDArray[Any]
 
-ONE, ZERO = Decimal(1), Decimal(0)
+_ONE, _ZERO = Decimal(1), Decimal(0)
+
+# How many lengths are measured between the shortest and the longest, both included, and how many
+# are tried between two measured ones, where figures are taken to change evenly.
+_MEASURED_LENGTHS = 13
+_LENGTHS_BETWEEN = 16
+#: In tolerances, how far a figure may be from that of the longest multiple. Below the first the
+#: earlier answer is saturated, above the second a longer one would do something else altogether.
+SATURATED_WITHIN, COMPARABLE_WITHIN = 1.0, 4.0
 
 
-def judge_predicted(
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """How predicted numbers compare: verdicts by answer and criterion."""
+
+    verdicts: Sequence[Sequence[Verdict]]
+
+    def compute_credits(self) -> tuple[Array, Array]:
+        """The credit awarded, and the credit that is not ruled out, which is the same."""
+        credits = np.array([[float(each.credit) for each in line] for line in self.verdicts])
+        return credits, credits
+
+    def make_verdict(self, row: int, column: int) -> Verdict:
+        """The verdict on one answer by one criterion."""
+        return self.verdicts[row][column]
+
+
+def compare_predictions(
     question: Question,
     criteria: Sequence[PredictedCriterion],
     environment: Environment,
-    ground: SamplingContext,
-) -> list[list[Verdict]]:
-    """Compare predicted numbers with what is measured, at every scale of what is used.
-
-    For every answer one verdict for each criterion.
-    """
-    sets = question.key_sets.counts[0] if question.key_sets else 1
+    context: SamplingContext,
+) -> Predictions:
+    """Compare predicted numbers with what is measured or computed for every answer."""
+    key_sets = question.key_sets.counts[0] if question.key_sets else 1
     lines: list[list[Verdict]] = []
     answers = count_answers(environment)
-    for part in split_into_batches(question, answers=answers, key_sets=sets):
+    for part in split_into_batches(question, answers=answers, key_sets=key_sets):
         few = environment if answers == 1 else select_rows(environment, part)
-        measured = _measure_expected(question, criteria, few, ground)
-        lines.extend(
-            [
-                _judge_number(
-                    criterion, _number(few, criterion.id, row), measured[criterion.id][:, row]
-                )
-                for criterion in criteria
-            ]
-            for row in range(count_answers(few))
-        )
+        lines += _compare_batch(question, criteria, few, context)
+    return Predictions(lines)
+
+
+def _compare_batch(
+    question: Question,
+    criteria: Sequence[PredictedCriterion],
+    environment: Environment,
+    context: SamplingContext,
+) -> list[list[Verdict]]:
+    answers = count_answers(environment)
+    predicted = np.stack([_get_numbers(environment, each.id, answers) for each in criteria])
+    own = _measure(question, criteria, environment, context, 1.0)
+    lengths = _list_lengths(question)
+    is_open = np.zeros(answers, dtype=bool)
+    if len(lengths) > 1:
+        longest = _measure(question, criteria, environment, context, lengths[-1])
+        tolerances = np.array([each.tolerance for each in criteria])[:, None]
+        travel = (np.abs(longest - own) / tolerances).max(axis=0)
+        is_open = (travel > SATURATED_WITHIN) & (travel <= COMPARABLE_WITHIN)
+    lines = []
+    for row in range(answers):
+        figures = own[:, row : row + 1]
+        if is_open[row]:
+            alone = select_rows(environment, slice(row, row + 1))
+            measured = [_measure(question, criteria, alone, context, each) for each in lengths]
+            figures = _interpolate(np.concatenate(measured, axis=1))
+        lines.append(_judge_numbers(question, criteria, predicted[:, row], figures))
     return lines
 
 
-def _number(environment: Environment, name: str, row: int) -> float:
+def _get_numbers(environment: Environment, name: str, answers: int) -> Array:
     numbers = environment.values[name]
     assert isinstance(numbers, np.ndarray), "a number is never sampled"
-    return float(numbers[row, 0])
+    return np.broadcast_to(numbers[:, 0], (answers,))
 
 
-def _measure_expected(
+def _list_lengths(question: Question) -> Array:
+    """The multiples of the earlier answer that are measured; 1 alone where no other may count."""
+    longest = question.uses.longest if question.uses else 1.0
+    return np.geomspace(1.0, longest, _MEASURED_LENGTHS) if longest > 1 else np.ones(1)
+
+
+def _measure(
     question: Question,
     criteria: Sequence[PredictedCriterion],
     environment: Environment,
-    ground: SamplingContext,
-) -> dict[str, Array]:
-    """For every criterion what is measured, of shape (scales, answers)."""
+    context: SamplingContext,
+    length: float,
+) -> Array:
+    """The figures for a multiple of what is used, of shape (criteria, answers)."""
+    source = context.source(0, question.key_sets.counts[0]) if question.key_sets else None
+    scaled = _lengthen_used(question, environment, length)
+    seen = observe(question, scaled, [each.expected for each in criteria], source)
     answers = count_answers(environment)
-    source = ground.source(0, question.key_sets.counts[0]) if question.key_sets else None
-    found: dict[str, list[Array]] = {criterion.id: [] for criterion in criteria}
-    for scale in sorted({scale for criterion in criteria for scale in criterion.scales}):
-        wanted = [criterion for criterion in criteria if scale in criterion.scales]
-        scaled = _scale_used(question, environment, scale)
-        seen = observe(question, scaled, [criterion.expected for criterion in wanted], source)
-        for criterion, values in zip(wanted, seen.values, strict=True):
-            found[criterion.id].append(np.broadcast_to(values[:, 0], (answers,)))
-    return {name: np.stack(values) for name, values in found.items()}
+    return np.stack([np.broadcast_to(values[:, 0], (answers,)) for values in seen.values])
 
 
-def _scale_used(question: Question, environment: Environment, scale: float) -> Environment:
-    if question.uses is None or scale == 1.0:
+def _lengthen_used(question: Question, environment: Environment, length: float) -> Environment:
+    if question.uses is None or length == 1.0:
         return environment
     values = dict(environment.values)
     for name in question.uses.reference:
         value = values[name]
         assert isinstance(value, np.ndarray), "an earlier answer is never sampled"
-        values[name] = scale * value
+        values[name] = length * value
     return Environment(values, environment.indices)
 
 
-def _judge_number(criterion: PredictedCriterion, predicted: float, spanned: Array) -> Verdict:
-    low, high = float(spanned.min()), float(spanned.max())
-    if not np.isfinite(spanned).all():
-        return Verdict(criterion.id, Outcome.UNGRADABLE, Reason.NOT_FINITE, ZERO, criterion.points)
-    reach = criterion.tolerance * (1 + SLACK)
-    is_right = low - reach <= predicted <= high + reach
+def _interpolate(figures: Array) -> Array:
+    """Figures (criteria, lengths) at further lengths between the measured ones."""
+    places = np.arange(figures.shape[1])
+    finer = np.linspace(0, places[-1], (len(places) - 1) * _LENGTHS_BETWEEN + 1)
+    return np.stack([np.interp(finer, places, line) for line in figures])
+
+
+def _judge_numbers(
+    question: Question, criteria: Sequence[PredictedCriterion], predicted: Array, figures: Array
+) -> list[Verdict]:
+    """Judge the numbers of one answer at the length that is best for all of them together."""
+    reach = np.array([each.tolerance * (1 + SLACK) for each in criteria])[:, None]
+    is_right = np.abs(predicted[:, None] - figures) <= reach
+    points = np.array([float(each.points) for each in criteria]) @ is_right
+    best = int(points.argmax())
+    return [
+        _make_verdict(
+            criterion,
+            float(predicted[place]),
+            figures[place],
+            is_right=bool(is_right[place, best]),
+            fits_another=bool(is_right[place].any()),
+            is_exact=not is_sampled(question, criterion.expected),
+        )
+        for place, criterion in enumerate(criteria)
+    ]
+
+
+def _make_verdict(
+    criterion: PredictedCriterion,
+    predicted: float,
+    figures: Array,
+    *,
+    is_right: bool,
+    fits_another: bool,
+    is_exact: bool,
+) -> Verdict:
+    if not np.isfinite(figures).all():
+        return Verdict(criterion.id, Outcome.UNGRADABLE, Reason.NOT_FINITE, _ZERO, criterion.points)
+    low, high = to_nine_digits(float(figures.min())), to_nine_digits(float(figures.max()))
+    missed = Reason.INCONSISTENT if fits_another else Reason.OUTSIDE_TOLERANCE
     return Verdict(
         criterion.id,
         Outcome.MET if is_right else Outcome.NOT_MET,
-        Reason.HOLDS if is_right else Reason.OUTSIDE_TOLERANCE,
-        ONE if is_right else ZERO,
+        Reason.HOLDS if is_right else missed,
+        _ONE if is_right else _ZERO,
         criterion.points,
         Evidence(
             measured=to_nine_digits(predicted),
             needed=criterion.tolerance,
-            expected=Interval(to_nine_digits(low), to_nine_digits(high)),
+            expected=Interval(low, high),
+            is_exact=is_exact,
         ),
     )

@@ -24,7 +24,8 @@ from grader.engine.sample.plans import list_saturating_fields
 from grader.errors import FormulaError
 from grader.formula.eval.evaluate import Environment
 from grader.formula.formula import Formula
-from grader.reading.answer import LARGE_VALUES, Answer, Numbers, evaluate_formula
+from grader.reading.answer import Answer, Numbers
+from grader.reading.large import choose_rungs, evaluate_formula
 
 Array = NDArray[Any]
 _Flags = NDArray[np.bool_]
@@ -107,7 +108,9 @@ def _place_answer(answer: Answer, variants: Environment, count: int) -> Environm
 
 def _evaluate_or_nan(formula: Formula, variants: Environment, count: int) -> Array:
     try:
-        value = evaluate_formula(formula, variants, large=LARGE_VALUES[0], finite=True)
+        # What is right from some size on is right at the largest.
+        top = choose_rungs([formula], variants)[-1] if formula.large else 1.0
+        value = evaluate_formula(formula, variants, dict.fromkeys(formula.large, top), finite=True)
     except FormulaError:
         # Where it is not finite somewhere, the judge looks at every single one.
         value = np.full((1, *formula.shape.axes), np.nan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
@@ -65,6 +65,38 @@ def draw_variant(draws: Sequence[Draw], *, key: bytes, variant: str) -> Variant:
             else:
                 values[name] = value
     return Variant(variant, values, indices)
+
+
+def redraw_numbers(
+    draws: Sequence[Draw], variant: Variant, *, key: bytes, names: Iterable[str]
+) -> tuple[Variant, ...]:
+    """Variants that differ from one by drawn numbers, and by what follows from these.
+
+    Directions and indices stay. Empty where no number is drawn.
+    """
+    if not any(isinstance(draw.rule, Uniform) for draw in draws):
+        return ()
+    return tuple(_redraw(draws, variant, key, name) for name in names)
+
+
+def _redraw(draws: Sequence[Draw], variant: Variant, key: bytes, name: str) -> Variant:
+    values: dict[str, Array] = {}
+    for draw in draws:
+        drawn = Variant(name, values, variant.indices).environment
+        match draw.rule:
+            case DistinctIndices():
+                continue
+            case Uniform() | Computed():
+                generator = open_stream(key, "variant", name, *draw.names)
+                values |= zip(draw.names, draw.rule.draw(generator, drawn), strict=True)
+            case Orthogonal(norm=norm):
+                before, now = (
+                    evaluate_finite(norm, each)[0, 0] for each in (variant.environment, drawn)
+                )
+                values |= {each: variant.values[each] * (now / before) for each in draw.names}
+            case _:
+                values |= {each: variant.values[each] for each in draw.names}
+    return Variant(name, values, variant.indices)
 
 
 def stack_variants(variants: Sequence[Variant]) -> Environment:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from grader.engine.question import MeasuredCriterion, Question
+from grader.engine.question import MeasuredCriterion, PredictedCriterion, Question
 from grader.formula.typed.tree import (
     Add,
     FamilyMember,
@@ -120,6 +120,15 @@ def plan_for(question: Question, nodes: Sequence[Node]) -> Plan:
     return plan
 
 
+def is_sampled(question: Question, node: Node) -> bool:
+    """Whether a quantity depends on key sets; otherwise it is a closed form."""
+    plan = plan_for(question, [node])
+    names = {
+        name for root in (*(step for _, step in plan.steps), node) for name in collect_names(root)
+    }
+    return bool(plan.samples) or "left_out" in names
+
+
 def list_saturating_fields(question: Question) -> frozenset[str]:
     """The fields whose arrays pass through a softmax only, on the way to all criteria."""
     found = question.known.get("saturating")
@@ -133,17 +142,29 @@ def list_saturating_fields(question: Question) -> frozenset[str]:
     return found
 
 
-def list_fields_read_by(question: Question, criterion: MeasuredCriterion) -> frozenset[str]:
-    """The fields that a criterion's measure depends on."""
-    found = question.known.get(("fields", criterion.id))
+def find_inputs(
+    question: Question, criterion: MeasuredCriterion | PredictedCriterion
+) -> frozenset[str]:
+    """What a criterion depends on: fields of the answer, and fields of the earlier answer used."""
+    found = question.known.get(("inputs", criterion.id))
     if not isinstance(found, frozenset):
         names = {name for root in _roots(question, [criterion]) for name in collect_names(root)}
-        found = frozenset(field.name for field in question.fields) & names
-        question.known["fields", criterion.id] = found
+        key_sets = question.key_sets
+        if key_sets is not None and names & {*key_sets.rules, *key_sets.numbers}:
+            names |= {each for node in key_sets.numbers.values() for each in collect_names(node)}
+        if isinstance(criterion, PredictedCriterion):
+            names.add(criterion.id)
+        used = question.uses.reference if question.uses else ()
+        found = frozenset(names & {*(field.name for field in question.fields), *used})
+        question.known["inputs", criterion.id] = found
     return found
 
 
-def _roots(question: Question, criteria: Sequence[MeasuredCriterion]) -> list[Node]:
+def _roots(
+    question: Question, criteria: Sequence[MeasuredCriterion | PredictedCriterion]
+) -> list[Node]:
     """Everything that is computed for some criteria."""
-    measures = [criterion.measure for criterion in criteria]
-    return [*(node for _, node in plan_for(question, measures).steps), *measures]
+    nodes = [
+        each.measure if isinstance(each, MeasuredCriterion) else each.expected for each in criteria
+    ]
+    return [*(node for _, node in plan_for(question, nodes).steps), *nodes]

@@ -6,6 +6,7 @@ the axes of its shape. A function works on the trailing axes only, so it is vect
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -82,6 +83,14 @@ def _compute_norm(vectors: Array) -> Array:
 def _sigmoid(values: Array) -> Array:
     """The logistic function, without overflow at either end."""
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * values)))
+
+
+def _normal_distribution(values: Array) -> Array:
+    """The distribution function of the standard normal, exact in both tails."""
+    return np.asarray(0.5 * _COMPLEMENTARY_ERROR(-values / math.sqrt(2.0)), dtype=float)
+
+
+_COMPLEMENTARY_ERROR = np.frompyfunc(math.erfc, 1, 1)
 
 
 def _same(shapes: Sequence[Shape]) -> Shape:
@@ -234,6 +243,7 @@ CORE_FUNCTIONS: Mapping[str, Function] = MappingProxyType(
         "abs": _elementwise(np.abs),
         "tanh": _elementwise(np.tanh),
         "sigmoid": _elementwise(_sigmoid),
+        "Phi": _elementwise(_normal_distribution),
         "softmax": Function(
             (1, 1),
             _vector,

@@ -38,7 +38,7 @@ from grader.grading.receipts.checks import (
     check_signature,
     make_check,
 )
-from grader.reading.answer import LARGE_VALUES
+from grader.reading.large import MAX_RUNGS
 from grader.rubric.catalog import Rubric, read_rubric
 
 # What judging can come to where a rubric was never checked; in a bundle it may be anybody's.
@@ -293,7 +293,7 @@ def _drawn_numbers(question: Question) -> int:
         if not isinstance(draw.rule, DistinctIndices)
         for shape in draw.rule.shapes
     )
-    return (1 + question.fresh_variants) * len(LARGE_VALUES) * sum(shape.size for shape in shapes)
+    return (1 + question.fresh_variants) * MAX_RUNGS * sum(shape.size for shape in shapes)
 
 
 def _formulas(question: Question) -> Iterator[Node]:

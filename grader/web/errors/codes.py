@@ -218,6 +218,9 @@ _ANSWER = {
     "number.type": Meaning("Something is not a number", "Write a plain number such as 0.25."),
     "number.nan": Meaning("A number is NaN", "Look for 0/0 in what computed it."),
     "number.infinite": Meaning("A number is infinite", "Write a finite number such as 1e6."),
+    "number.impossible": Meaning(
+        "A number is impossible", "A share lies between 0 and 1; a variance is not negative."
+    ),
     "number.precision": Meaning(
         "An integer is too large to be held exactly", "Write it with a decimal point."
     ),

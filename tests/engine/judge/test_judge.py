@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,10 @@ from grader.engine.question import Level, MeasuredCriterion, Question
 from grader.engine.random.streams import DEVELOPMENT_KEYS
 from grader.engine.sample.observe import observe
 from grader.formula.formula import read_tree
+from grader.rubric.catalog import read_rubric
 from tests.support.rubrics import BANK, awarded, judge_of, judged, rubric_of, shown, submit
 
 NOISY = "self-attention-and-transformers/c-i"
-SPAN = "self-attention-and-transformers/b-i"
 HEADS = "self-attention-and-transformers/d-i"
 
 
@@ -40,9 +41,41 @@ def verdict_of(question: Question, name: str, sent: dict[str, Any], criterion: s
     return judgement.verdict(criterion)
 
 
-def leaking(amount: float) -> dict[str, str]:
-    """A matrix that lets some of the second value through: right on some pairs, not on others."""
-    return {"M": f"A A^T + {amount} B B^T"}
+PAIRS = read_rubric(
+    """
+id: pairs
+title: A matrix that is tried on pairs
+points: 1
+prompt: Keep the first of two values.
+draw:
+  d: 10
+  A, B: {orthonormal_bases: [d, [3, 4]]}
+given: [d, A, B]
+key_sets:
+  called: pairs
+  draw: {x: {in_span: A}, y: {in_span: B}}
+answer:
+  M: {shape: [d, d], symbols: [A, B]}
+criteria:
+  - id: recovers
+    title: It recovers the first value
+    points: 1
+    measure: distance(M (x + y), x) / norm(x)
+    in_words: "it is {measured} off; {needed} is allowed"
+    levels: [{within: 0.02, share: 0.99, credit: 1}]
+""",
+    path=Path("pairs.yaml"),
+    assignment="x",
+    earlier={},
+)
+
+
+def judge_leaking(amount: float, *levels: Level) -> Verdict:
+    """Judge a matrix that lets some of the second value through: right on some pairs only."""
+    judge = Judge(with_levels(PAIRS.question, "recovers", *levels), DEVELOPMENT_KEYS, BANK)
+    submission = judge.prepare(judge.variant("ada"), {"M": f"A A^T + {amount} B B^T"})
+    (judgement,) = judge.judge([submission], recognising=False)
+    return judgement.verdict("recovers")
 
 
 def test_a_clear_answer_is_decided_on_the_first_key_sets() -> None:
@@ -58,10 +91,9 @@ def true_share(amount: float) -> float:
 
 
 def test_a_close_share_is_decided_with_more_key_sets() -> None:
-    question = judge_of(SPAN).question
     share = true_share(0.015)
     level = Level(Decimal(1), within=0.02, share=round(share - 0.03, 3))
-    verdict = verdict_of(with_levels(question, "recovers", level), SPAN, leaking(0.015), "recovers")
+    verdict = judge_leaking(0.015, level)
 
     assert verdict.outcome is Outcome.MET
     assert verdict.evidence.key_sets == 8000
@@ -71,9 +103,8 @@ def test_a_close_share_is_decided_with_more_key_sets() -> None:
 
 
 def test_a_share_at_the_threshold_stays_undecided_and_goes_to_a_person() -> None:
-    question = judge_of(SPAN).question
     level = Level(Decimal(1), within=0.02, share=round(true_share(0.015), 3))
-    verdict = verdict_of(with_levels(question, "recovers", level), SPAN, leaking(0.015), "recovers")
+    verdict = judge_leaking(0.015, level)
 
     assert verdict.reason is Reason.UNDECIDED
     assert verdict.credit == 0
@@ -82,14 +113,11 @@ def test_a_share_at_the_threshold_stays_undecided_and_goes_to_a_person() -> None
 
 
 def test_an_undecided_higher_level_leaves_the_lower_one_awarded() -> None:
-    question = judge_of(SPAN).question
     levels = (
         Level(Decimal(1), within=0.02, share=round(true_share(0.015), 3)),
         Level(Decimal("0.5"), within=0.02, share=0.2),
     )
-    verdict = verdict_of(
-        with_levels(question, "recovers", *levels), SPAN, leaking(0.015), "recovers"
-    )
+    verdict = judge_leaking(0.015, *levels)
 
     assert verdict.credit == Decimal("0.5")
     assert verdict.reason is Reason.UNDECIDED

@@ -83,14 +83,10 @@ def _describe_field(name: str, form: AnswerForm) -> GradedItem | None:
         case ArrayForm():
             return None
         case NumberForm():
-            scales = ", ".join(f"{each:g}" for each in form.scales)
-            tried = (
-                (f"the earlier answer is also tried scaled by {scales}",) if scales != "1" else ()
-            )
             level = f"all points within {form.tolerance:g} of it"
             return GradedItem(
-                form.title or name, form.points, "a number, compared", str(form.number),
-                (level, *tried), form.needs,
+                form.title or name, form.points, "a number, compared", str(form.number), (level,),
+                form.needs,
             )  # fmt: skip
         case ChoiceForm():
             correct = [form.correct] if isinstance(form.correct, str) else list(form.correct)

@@ -1,0 +1,155 @@
+"""Cases to verdicts: what all the trials of a submission come to, by one criterion.
+
+A formula is tried on several variants and, where a constant is declared large, at several sizes. It
+must hold on every variant, and on each from some size on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from grader.domain.verdicts import Outcome, Reason, Verdict
+from grader.engine.judge.cases import JudgeCase, stack_cases
+from grader.engine.judge.measured import measure
+from grader.engine.judge.predicted import compare_predictions
+from grader.engine.question import (
+    MeasuredCriterion,
+    PredictedCriterion,
+    Question,
+    SampledCriterion,
+)
+from grader.engine.sample.context import SamplingContext
+from grader.engine.sample.observe import add_fixed_values
+
+Array = NDArray[Any]
+
+
+class Judged(Protocol):
+    """How answers came out by some criteria."""
+
+    def compute_credits(self) -> tuple[Array, Array]:
+        """The credit awarded, and the credit that is not ruled out; (answers, criteria) each."""
+        ...
+
+    def make_verdict(self, row: int, column: int) -> Verdict:
+        """The verdict on one answer by one criterion."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How one case came out by one criterion.
+
+    `credit` is the credit that is not ruled out, then the one awarded: findings are compared by it,
+    so that what is certainly wrong comes before what is undecided.
+    """
+
+    credit: tuple[float, float]
+    case: JudgeCase
+    place: int
+    """The place of the case among those that were judged together."""
+    criterion: str
+    judged: Judged
+    row: int
+    column: int
+
+    def make_verdict(self, reason: Reason | None) -> Verdict:
+        """The verdict on this case, with a reason why it failed where others did not."""
+        verdict = self.judged.make_verdict(self.row, self.column)
+        if self.case.sizes.values and verdict.outcome is not Outcome.MET:
+            evidence = replace(verdict.evidence, sizes=dict(self.case.sizes.values))
+            verdict = replace(verdict, evidence=evidence)
+        # What is undecided is looked at by a person, on whichever variant it is.
+        if reason is None or verdict.reason is Reason.UNDECIDED:
+            return verdict
+        outcome = Outcome.PARTLY_MET if verdict.credit else Outcome.NOT_MET
+        return replace(verdict, outcome=outcome, reason=reason)
+
+
+@dataclass(slots=True)
+class Trials:
+    """All findings of one submission by one criterion, by trial; trial 0 is its own variant."""
+
+    by_trial: dict[int, list[Finding]] = field(default_factory=dict)
+
+    def add(self, finding: Finding) -> None:
+        """Add a finding to its trial."""
+        self.by_trial.setdefault(finding.case.trial, []).append(finding)
+
+    def make_verdict(self) -> Verdict:
+        """The verdict on the trial that came out worst."""
+        own = _find_worst_from_some_size_on(self.by_trial[0])
+        worst = min(
+            (_find_worst_from_some_size_on(each) for each in self.by_trial.values()),
+            key=lambda each: each.credit,
+        )
+        if worst.credit < own.credit:
+            return worst.make_verdict(Reason.NOT_GENERAL)
+        is_better = any(each.credit > own.credit for each in self.by_trial[0])
+        return own.make_verdict(Reason.NOT_FOR_EVERY_SIZE if is_better else None)
+
+
+def _find_worst_from_some_size_on(findings: Sequence[Finding]) -> Finding:
+    """The worst finding of those that remain when sizes too small for the claim are left out.
+
+    Two sizes remain at least, or combinations of sizes would not be tried.
+    """
+    if len(findings) == 1:
+        return findings[0]
+    rungs = sorted({each.case.sizes.rung for each in findings})
+    worst = [
+        min((f for f in findings if f.case.sizes.rung >= start), key=lambda each: each.credit)
+        for start in rungs[:-1] or rungs
+    ]
+    return max(worst, key=lambda each: each.credit)
+
+
+def judge_cases(
+    question: Question, cases: Sequence[JudgeCase], context: SamplingContext
+) -> Iterator[Finding]:
+    """Judge cases by every criterion that they count for and that needs no person."""
+    measured = [each for each in question.criteria if isinstance(each, MeasuredCriterion)]
+    predicted = [each for each in question.criteria if isinstance(each, PredictedCriterion)]
+    if places := _list_places(cases, measured):
+        few = [cases[place] for place in places]
+        environment = add_fixed_values(
+            question,
+            stack_cases(few),
+            [each.measure for each in measured],
+            [each.variant for each in few],
+        )
+        judged = measure(question, measured, environment, context)
+        yield from _list_findings(cases, places, measured, judged)
+    if places := _list_places(cases, predicted):
+        environment = stack_cases([cases[place] for place in places])
+        compared = compare_predictions(question, predicted, environment, context)
+        yield from _list_findings(cases, places, predicted, compared)
+
+
+def _list_places(cases: Sequence[JudgeCase], criteria: Sequence[SampledCriterion]) -> list[int]:
+    """The places of the cases that count for some of these criteria."""
+    ids = {each.id for each in criteria}
+    return [
+        place
+        for place, case in enumerate(cases)
+        if ids and (case.criteria is None or case.criteria & ids)
+    ]
+
+
+def _list_findings(
+    cases: Sequence[JudgeCase],
+    places: Sequence[int],
+    criteria: Sequence[SampledCriterion],
+    judged: Judged,
+) -> Iterator[Finding]:
+    awarded, possible = judged.compute_credits()
+    for row, place in enumerate(places):
+        case = cases[place]
+        for column, criterion in enumerate(criteria):
+            if case.criteria is None or criterion.id in case.criteria:
+                credit = (float(possible[row, column]), float(awarded[row, column]))
+                yield Finding(credit, case, place, criterion.id, judged, row, column)
