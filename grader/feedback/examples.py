@@ -21,8 +21,10 @@ from grader.reading.fields import (
 _MAX_NUMBERS = 4
 
 
-def list_symbols(field: ArrayField) -> list[str]:
+def list_symbols(field: Field) -> list[str]:
     """The names that a formula for this field may use, the most important first."""
+    if not isinstance(field, ArrayField | NumberField):
+        return []
     scope = field.scope
     letters = [
         f"{name}_{label}" for name, family in scope.families.items() for label in family.labels
@@ -32,7 +34,8 @@ def list_symbols(field: ArrayField) -> list[str]:
         for name, family in scope.families.items()
         if family.numbered
     ]
-    return list(dict.fromkeys([*letters, *numbered, *scope.names(), "I"]))
+    identity = ["I"] if isinstance(field, ArrayField) else []
+    return list(dict.fromkeys([*letters, *numbered, *scope.names(), *identity]))
 
 
 def make_example(fields: Sequence[Field]) -> dict[str, object]:

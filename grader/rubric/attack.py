@@ -44,7 +44,7 @@ _SMALL, _LARGE = 1e-5, 1e3
 # How far the random directions go in which thresholds are looked for, and how many there are.
 _FAR, _DIRECTIONS = 10.0, 4
 # What works on one variant may work on another by chance, as a query for another key does.
-_BY_CHANCE = 0.3
+_BY_CHANCE = 0.5
 _DECIMALS = (2, 3, 4)
 # Misconceptions are looked for on a few variants only, because that takes longer than judging.
 _RECOGNISED_ON = 4
@@ -96,7 +96,7 @@ class AttackResult:
         match self.kind:
             case _ if not self.variants:
                 yield Problem.UNKNOWN
-            case AttackKind.HOSTILE if self.full > max(_BY_CHANCE * self.variants, self.variants > 2):
+            case AttackKind.HOSTILE if self.full > _BY_CHANCE * self.variants:
                 yield Problem.EARNS_ALL
             case AttackKind.HARMLESS if self.full < self.variants:
                 yield Problem.LOSES

@@ -133,7 +133,7 @@ def _print_fields(rubric: Rubric) -> None:
     printed = ""
     for field in rubric.question.fields:
         console.print(f"  [bold]{field.name}[/]: {describe_field(field)}")
-        symbols = ", ".join(list_symbols(field)) if isinstance(field, ArrayField) else ""
+        symbols = ", ".join(list_symbols(field))
         if symbols and symbols != printed:
             console.print(f"      formulas may use {symbols}", style="dim", markup=False)
             printed = symbols
@@ -185,7 +185,7 @@ def _question_as_data(rubric: Rubric, student: str, given: dict[str, Any]) -> di
             field.name: {
                 "takes": describe_field(field),
                 "shape": list(field.shape.axes) if isinstance(field, ArrayField) else None,
-                "symbols": list_symbols(field) if isinstance(field, ArrayField) else [],
+                "symbols": list_symbols(field),
             }
             for field in rubric.question.fields
         },

@@ -138,7 +138,7 @@ def _to_field_read(field: Field) -> m.FieldRead:
         kind=_get_kind(field),
         takes=describe_field(field),
         shape=list(field.shape.axes) if isinstance(field, ArrayField) else None,
-        symbols=list_symbols(field) if isinstance(field, ArrayField) else [],
+        symbols=list_symbols(field),
         options=list(field.options) if isinstance(field, ChoiceField) else [],
         is_optional=isinstance(field, TextField | FileField),
     )
