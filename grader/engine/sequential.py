@@ -73,7 +73,7 @@ def compute_threshold(
     Parameters
     ----------
     share
-        More than 0 and less than 1.
+        More than 0, at most 1. A share of 1 is never awarded, because no interval reaches it.
     counts
         How many key sets have been drawn at each look, in increasing order.
     is_filtered
@@ -118,6 +118,8 @@ def _list_looks(share: float, counts: Sequence[int]) -> Iterator[_Look]:
 def _compute_probability(passed: int, tried: int, share: float) -> float:
     """The binomial probability of a count."""
     failed = tried - passed
+    if share == 1:
+        return float(failed == 0)
     ways = math.lgamma(tried + 1) - math.lgamma(passed + 1) - math.lgamma(failed + 1)
     return math.exp(ways + passed * math.log(share) + failed * math.log1p(-share))
 

@@ -77,6 +77,14 @@ def test_awarding_and_refusing_mirror_each_other() -> None:
     assert (high.z_award, high.z_refuse) == (low.z_refuse, low.z_award)
 
 
+def test_a_share_of_one_is_never_awarded_and_refused_after_any_failure() -> None:
+    threshold = compute_threshold(1.0, THREE)
+
+    assert not threshold.is_awarded(32_000, 32_000)
+    assert not threshold.is_refused(32_000, 32_000)
+    assert threshold.is_refused(31_999, 32_000)
+
+
 @pytest.mark.parametrize(
     ("share", "counts", "kept"),
     [
