@@ -1,28 +1,40 @@
-"""docs/explanation/how-sampling-decides.md: its numbers, measured again."""
+"""docs/explanation/how-sampling-decides.md: its numbers, measured again.
+
+Issue 10, item 7: every figure on how often a decision is wrong is calculated again.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
+from math import ceil, floor, sqrt
 
 import pytest
 
 from grader.domain.verdicts import Verdict
-from grader.engine.confidence import compute_wilson_interval
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge
 from grader.engine.random.streams import DEVELOPMENT_KEYS
 from grader.engine.random.variants import Variant, stack_variants
+from grader.engine.sequential import Threshold, compute_threshold
 from grader.formula.eval.evaluate import evaluate_finite
 from grader.formula.formula import read_tree
 from grader.reading.answer import read_answer
 from grader.rubric.catalog import Catalog, Rubric, get_shipped_folder, load_catalog, read_rubric
 from tests.docs.pages import ROOT, Table, code, read_tables
+from tests.support.exact_looks import (
+    compute_errors,
+    compute_errors_with_left_out,
+    compute_outcomes,
+)
 
 PAGE = ROOT / "docs" / "explanation" / "how-sampling-decides.md"
 TABLES = list(read_tables(PAGE.read_text(encoding="utf-8")))
 VANISHING = "min(1e-12, (1e-3 / max(norm(q), 1))^2)"
 VARIANTS = 1500
+SCHEDULE = (2000, 8000, 32_000)
+WITH_KEEP = "needed, with `keep`"
 
 COPIED = {
     "attention-exploration/3a": {"q": "40 k_j"},
@@ -53,6 +65,24 @@ def grouped(count: int) -> str:
     return f"{count:,}".replace(",", " ")
 
 
+def per_thousand(probability: float) -> str:
+    return f"{1000 * probability:.2f} in 1 000"
+
+
+def read_threshold(row: dict[str, str], heading: str) -> tuple[Threshold, tuple[int, ...]]:
+    """The z's that a row states, and its schedule."""
+    counts = tuple(number(each) for each in row["looks at"].split(", "))
+    z_award, z_refuse = float(row["z to clear"]), float(row["z to miss"])
+    return Threshold(float(row[heading]), z_award, z_refuse), counts
+
+
+@cache
+def thresholds() -> dict[tuple[float, tuple[int, ...]], Threshold]:
+    """What the page states, by the needed share and the schedule."""
+    read = (read_threshold(row, "needed share") for row in table("needed share").rows)
+    return {(threshold.share, counts): threshold for threshold, counts in read}
+
+
 def judge_formula(rubric: Rubric, field: str, formula: str) -> Verdict:
     judge = Judge(rubric.question, DEVELOPMENT_KEYS)
     variant = judge.variant("ada")
@@ -81,11 +111,73 @@ def test_a_share_is_decided_as_far_from_the_threshold_as_the_page_says(
     row: dict[str, str],
 ) -> None:
     tried = number(row["key sets"])
-    cleared = next(n for n in range(tried + 1) if compute_wilson_interval(n, tried).low >= 0.99)
-    missed = next(n for n in range(tried, -1, -1) if compute_wilson_interval(n, tried).high < 0.99)
+    threshold = thresholds()[0.99, SCHEDULE]
+    error = sqrt(tried * 0.99 * 0.01)
+    cleared = ceil(0.99 * tried + threshold.z_award * error)
+    missed = floor(0.99 * tried - threshold.z_refuse * error)
 
     assert row["cleared from"] == f"{grouped(cleared)} ({percent(cleared / tried, 2)})"
     assert row["missed up to"] == f"{grouped(missed)} ({percent(missed / tried, 2)})"
+
+
+@pytest.mark.parametrize("row", table("needed share").rows, ids=lambda row: row["looks at"])
+def test_a_share_at_the_threshold_is_decided_as_seldom_as_the_page_says(
+    row: dict[str, str],
+) -> None:
+    """Issue 10, item 7: and smaller z would exceed one case in 2 000."""
+    threshold, counts = read_threshold(row, "needed share")
+    smaller = replace(
+        threshold, z_award=threshold.z_award - 0.01, z_refuse=threshold.z_refuse - 0.01
+    )
+    awarded, refused = compute_errors(threshold, counts)
+
+    assert per_thousand(awarded) == row["cleared by mistake"]
+    assert per_thousand(refused) == row["missed by mistake"]
+    assert max(awarded, refused) <= 1 / 2000
+    assert min(compute_errors(smaller, counts)) > 1 / 2000
+
+
+@pytest.mark.parametrize("row", table("needed share").rows, ids=lambda row: row["looks at"])
+def test_the_engine_decides_by_the_z_of_the_page(row: dict[str, str]) -> None:
+    threshold, counts = read_threshold(row, "needed share")
+
+    assert compute_threshold(threshold.share, counts) == threshold
+
+
+@pytest.mark.parametrize("row", table("true share").rows, ids=lambda row: row["true share"])
+def test_a_share_near_the_threshold_is_decided_as_often_as_the_page_says(
+    row: dict[str, str],
+) -> None:
+    """Issue 10, item 7: the power near the thresholds."""
+    true_share = float(row["true share"].removesuffix(" %")) / 100
+    exact = compute_outcomes(thresholds()[float(row["needed"]), SCHEDULE], SCHEDULE, true_share)
+
+    assert percent(exact.awarded, 2) == row["cleared"]
+    assert percent(exact.refused, 2) == row["missed"]
+    assert percent(exact.undecided, 2) == row["undecided"]
+    assert grouped(round(exact.key_sets)) == row["key sets on average"]
+
+
+@pytest.mark.parametrize("row", table(WITH_KEEP).rows, ids=lambda row: row["looks at"])
+def test_where_key_sets_are_left_out_a_decision_is_wrong_as_seldom_as_the_page_says(
+    row: dict[str, str],
+) -> None:
+    threshold, counts = read_threshold(row, WITH_KEEP)
+
+    assert compute_threshold(threshold.share, counts, is_filtered=True) == threshold
+    for kept in (92, 50):
+        awarded, refused = compute_errors_with_left_out(threshold, counts, kept / 100)
+        stated = row[f"by mistake, {kept} % kept"]
+        assert f"{1000 * awarded:.2f} and {per_thousand(refused)}" == stated
+
+
+def test_the_z_of_the_full_counts_would_be_wrong_as_often_as_the_page_says() -> None:
+    counts = (8000, 32_000)
+    errors = compute_errors_with_left_out(thresholds()[0.99, counts], counts, 0.92)
+    awarded, refused = (f"{1000 * error:.2f}" for error in errors)
+
+    stated = f"cleared by mistake in {awarded} and missed in {refused} of 1 000 cases"
+    assert stated in " ".join(PAGE.read_text(encoding="utf-8").split())
 
 
 @pytest.mark.parametrize("row", table("M").rows, ids=lambda row: row["M"])

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Verdict
-from grader.engine.confidence import compute_wilson_bounds
 from grader.engine.question import Criterion, Level, MeasuredCriterion, Question
+from grader.engine.random.keysets import KeySets
 from grader.engine.sample.context import (
     OVERFLOW_EXPONENT,
     SATURATED_EXPONENT,
@@ -25,6 +25,7 @@ from grader.engine.sample.context import (
 )
 from grader.engine.sample.observe import add_noise_products, observe, select_rows
 from grader.engine.sample.plans import list_saturating_fields
+from grader.engine.sequential import Threshold, compute_threshold
 from grader.formula.eval.evaluate import Environment
 
 Array = NDArray[Any]
@@ -34,12 +35,18 @@ _ONE, _ZERO = Decimal(1), Decimal(0)
 
 
 class Tally:
-    """For one criterion and every answer: on how many key sets each level's bound was kept."""
+    """For one criterion and every answer: on how many key sets each level's bound was kept.
 
-    __slots__ = ("criterion", "drawn", "finite", "median", "passed", "tried")
+    `thresholds` has the share that each level needs; None for levels without a share.
+    """
 
-    def __init__(self, criterion: MeasuredCriterion, answers: int) -> None:
+    __slots__ = ("criterion", "drawn", "finite", "median", "passed", "thresholds", "tried")
+
+    def __init__(
+        self, criterion: MeasuredCriterion, answers: int, key_sets: KeySets | None
+    ) -> None:
         self.criterion = criterion
+        self.thresholds = tuple(_find_threshold(each, key_sets) for each in criterion.levels)
         self.passed = np.zeros((answers, len(criterion.levels)), dtype=np.intp)
         self.tried = np.zeros(answers, dtype=np.intp)
         self.drawn = np.zeros(answers, dtype=np.intp)
@@ -75,12 +82,19 @@ class Tally:
         tried = self.tried[:, None]
         cleared = (self.passed == tried) & (tried > 0)
         undecided = np.zeros_like(cleared)
-        for column, level in enumerate(self.criterion.levels):
-            if level.share is not None:
-                low, high = compute_wilson_bounds(self.passed[:, column], self.tried)
-                cleared[:, column] = low >= level.share
-                undecided[:, column] = (low < level.share) & (high >= level.share)
+        for column, threshold in enumerate(self.thresholds):
+            if threshold is not None:
+                passed = self.passed[:, column]
+                is_awarded = threshold.is_awarded(passed, self.tried)
+                cleared[:, column] = is_awarded
+                undecided[:, column] = ~(is_awarded | threshold.is_refused(passed, self.tried))
         return cleared, undecided
+
+
+def _find_threshold(level: Level, key_sets: KeySets | None) -> Threshold | None:
+    if level.share is None or key_sets is None:
+        return None
+    return compute_threshold(level.share, key_sets.counts, is_filtered=key_sets.keep is not None)
 
 
 def count_within(level: Level, measured: Array, counted: Array | None) -> NDArray[np.intp]:
@@ -168,20 +182,20 @@ def _choose_outcome(credit: Decimal, evidence: Evidence) -> tuple[Outcome, Reaso
 
 
 def _make_evidence(tally: Tally, row: int, *, is_scaled: bool) -> Evidence:
-    level = tally.criterion.levels[0]
+    level, threshold = tally.criterion.levels[0], tally.thresholds[0]
     measured = to_nine_digits(float(tally.median[row]))
     is_floor = level.at_least is not None
-    if level.share is None:
+    if threshold is None:
         return Evidence(measured, level.bound, is_floor, is_shrunk=is_scaled)
     passed, tried = int(tally.passed[row, 0]), int(tally.tried[row])
-    low, high = compute_wilson_bounds(passed, tried)
+    interval = threshold.compute_interval(passed, tried)
     return Evidence(
         measured,
         level.bound,
         is_floor,
         share=to_nine_digits(passed / tried),
-        share_needed=level.share,
-        interval=Interval(to_nine_digits(float(low)), to_nine_digits(float(high))),
+        share_needed=threshold.share,
+        interval=Interval(to_nine_digits(interval.low), to_nine_digits(interval.high)),
         key_sets=tried,
         drawn=int(tally.drawn[row]),
         is_shrunk=is_scaled,
@@ -225,7 +239,7 @@ def _tally(
     """Count key sets until every level is decided; also tells which answers stay open."""
     answers = count_answers(environment)
     nodes = [each.measure for each in criteria]
-    tallies = tuple(Tally(each, answers) for each in criteria)
+    tallies = tuple(Tally(each, answers, question.key_sets) for each in criteria)
     waiting = np.arange(answers)
     is_open = np.ones(answers, dtype=bool)
     decisions: list[tuple[Flags, Flags]] = []
