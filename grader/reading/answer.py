@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from grader.domain.shapes import NUMBER, Shape
 from grader.errors import AnswerRefused, FieldError, FormulaError
-from grader.formula.eval.evaluate import Environment, evaluate, evaluate_finite
+from grader.formula.eval.evaluate import Environment
 from grader.formula.formula import MAX_LENGTH, Formula, read_formula
 from grader.formula.typed.scope import FormulaScope
 from grader.reading.fields import (
@@ -76,8 +76,7 @@ def evaluate_formula(
     if formula.large:
         sizes = {name: np.full((1, 1), large) for name in formula.large}
         variants = Environment({**variants.values, **sizes}, variants.indices)
-    compute = evaluate_finite if finite else evaluate
-    return compute(formula.tree, variants)[:, 0]
+    return formula.evaluate(variants, finite=finite)[:, 0]
 
 
 def _check_shape(formula: Formula, name: str, shape: Shape) -> None:

@@ -17,7 +17,7 @@ from grader.engine.sample.observe import build_environment
 from grader.engine.sample.plans import list_fields_read_by
 from grader.formula.eval.evaluate import Environment
 from grader.formula.formula import Formula
-from grader.formula.typed.tree import Stack, collect_names, list_nodes
+from grader.formula.typed.tree import Stack
 from grader.reading.answer import LARGE_VALUES, Answer, Numbers, evaluate_formula
 from grader.reading.fields import ArrayField
 
@@ -114,12 +114,12 @@ def _list_general_criteria(
     drawing, own_only = set(), set()
     for field in question.fields:
         formula = formulas.get(field.name)
-        names = collect_names(formula.tree) - set(formula.large) if formula else frozenset()
+        names = formula.names if formula else frozenset()
         if names:
             drawing.add(field.name)
         elif isinstance(field, ArrayField) and (field.scope.shapes or field.scope.families):
             is_constant = formula is not None and not any(
-                isinstance(each, Stack) for each in list_nodes(formula.tree)
+                isinstance(each, Stack) for each in formula.nodes()
             )
             if not is_constant:
                 own_only.add(field.name)
