@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from threading import Lock
@@ -17,16 +17,25 @@ from lark.lexer import Lexer as LarkLexer
 from grader.domain.shapes import NUMBER, Shape
 from grader.errors import FormulaError
 from grader.formula.errors import make_error
-from grader.formula.eval.evaluate import Environment, evaluate_finite
+from grader.formula.eval.evaluate import Array, Environment, evaluate, evaluate_finite
 from grader.formula.render import (
-    format_constants_as_latex,
-    format_constants_as_text,
+    format_own_names_as_latex,
+    format_own_names_as_text,
     to_latex,
     to_text,
 )
-from grader.formula.syntax.clauses import DECIMAL_HINT, MAX_DEFINITIONS, Definition, split_clauses
+from grader.formula.syntax.clauses import (
+    DECIMAL_HINT,
+    Clauses,
+    Definition,
+    DefinitionKind,
+    make_size_error,
+    split_clauses,
+)
 from grader.formula.syntax.lexer import read_tokens
+from grader.formula.syntax.names import SubscriptedName
 from grader.formula.syntax.normalize import normalize_text
+from grader.formula.syntax.sum_header import SumHeader
 from grader.formula.typed import tree as t
 from grader.formula.typed.checker import build_typed_tree
 from grader.formula.typed.scope import IDENTITY, FormulaScope
@@ -41,6 +50,10 @@ MAX_WORK = 50_000_000
 _WORK_PER_STEP = 2_000
 
 
+#: A constant is declared as large by a bound from here on: `C >= 100`, but not `C >= 1`.
+_LEAST_BOUND = 10
+
+
 @dataclass(frozen=True, slots=True)
 class Formula:
     """A formula that was read.
@@ -48,30 +61,69 @@ class Formula:
     Parameters
     ----------
     constants
-        The writer's own constants, defined after ``where``.
+        The writer's own numbers, defined after ``where``.
     large
         The constants declared as large (``C >> 0``); the formula is judged at several large values.
+    definitions
+        The writer's other names, such as ``y`` in ``50 y where y = mu_a + mu_b``, each after those
+        that it uses.
+    notes
+        How the text was read, in sentences for the writer, where that may surprise.
     """
 
     text: str
     tree: t.Node
     constants: Mapping[str, float]
     large: tuple[str, ...]
+    definitions: Mapping[str, t.Node] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def shape(self) -> Shape:
         """The exact shape of the formula's value."""
         return self.tree.shape
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The question's names that the formula needs, families by the name of their matrix."""
+        needed = t.collect_names(self.tree).union(*map(t.collect_names, self.definitions.values()))
+        return needed.difference(self.definitions, self.large)
+
+    def nodes(self) -> Iterator[t.Node]:
+        """Every node of the formula and of its definitions."""
+        for tree in (self.tree, *self.definitions.values()):
+            yield from t.list_nodes(tree)
+
+    def evaluate(self, environment: Environment, *, finite: bool = False) -> Array:
+        """The value of the formula, of shape (answers, key sets, …).
+
+        Parameters
+        ----------
+        environment
+            The values of all names that the formula needs, and of the constants declared as large.
+
+        Raises
+        ------
+        FormulaError
+            With `finite`, where the value of the formula or of a definition is not finite.
+        """
+        compute = evaluate_finite if finite else evaluate
+        if self.definitions:
+            values = dict(environment.values)
+            environment = replace(environment, values=values)
+            for name, node in self.definitions.items():
+                values[name] = compute(node, environment)
+        return compute(self.tree, environment)
+
     def to_text(self) -> str:
-        """The formula as it was read, in plain text and with its constants."""
-        constants = format_constants_as_text(self.constants.items(), self.large)
-        return to_text(self.tree) + (f" where {constants}" if constants else "")
+        """The formula as it was read, in plain text and with the writer's own names."""
+        own = format_own_names_as_text(self.constants, self.large, self.definitions)
+        return to_text(self.tree) + (f" where {own}" if own else "")
 
     def to_latex(self) -> str:
-        """The formula as it was read, in LaTeX and with its constants."""
-        constants = format_constants_as_latex(self.constants.items(), self.large)
-        return to_latex(self.tree) + (rf" \text{{ where }} {constants}" if constants else "")
+        """The formula as it was read, in LaTeX and with the writer's own names."""
+        own = format_own_names_as_latex(self.constants, self.large, self.definitions)
+        return to_latex(self.tree) + (rf" \text{{ where }} {own}" if own else "")
 
 
 # Pages read the same text at every pause in typing, and students write the same formulas.
@@ -89,19 +141,20 @@ def read_formula(text: str, scope: FormulaScope, *, named: str = "") -> Formula:
     FormulaError
         With the column of the first error.
     """
-    clauses = split_clauses(_normalize(text), named=named)
-    constants, large = _read_definitions(clauses.definitions, scope)
-    inner = replace(
-        scope,
-        constants={**scope.constants, **constants},
-        shapes={**scope.shapes, **dict.fromkeys(large, NUMBER)},
-    )
-    return Formula(text, _read_tree(clauses.body, inner), constants, large)
+    return _read(text, split_clauses(_normalize(text), named=named), scope)
+
+
+def _read(text: str, clauses: Clauses, scope: FormulaScope) -> Formula:
+    if not clauses.definitions:
+        return Formula(text, _Reader(scope).read(clauses.body), {}, (), {}, clauses.notes)
+    own = _read_own_names(clauses.definitions, scope)
+    tree = own.reader.read(clauses.body)
+    return Formula(text, tree, own.constants, own.large, own.definitions, clauses.notes)
 
 
 def read_tree(text: str, scope: FormulaScope) -> t.Node:
     """Read an author's expression, without constants of its own and without a left side."""
-    return _read_tree(_normalize(text), scope)
+    return _Reader(scope).read(_normalize(text))
 
 
 def _normalize(text: str) -> str:
@@ -114,20 +167,38 @@ def _normalize(text: str) -> str:
     return normalize_text(text)
 
 
-def _read_tree(text: str, scope: FormulaScope, max_work: int = MAX_WORK) -> t.Node:
-    if not text.strip():
-        raise FormulaError(
-            "The formula is missing.", column=max(len(text), 1), code="formula.empty"
-        )
-    tokens = read_tokens(text, scope)
-    try:
-        parsed: Any = _parser().parse(tokens)
-    except UnexpectedInput as error:
-        raise _make_syntax_error(error, text) from None
-    _check_depth(parsed)
-    tree = build_typed_tree(parsed, scope)
-    _check_work(tree, max_work)
-    return tree
+class _Reader:
+    """Reads the expressions of one text, which share the bound on work.
+
+    The caller extends the scope while it reads definitions.
+    """
+
+    def __init__(self, scope: FormulaScope) -> None:
+        self.scope = scope
+        self.work = 0
+
+    def read(self, text: str) -> t.Node:
+        """Read a normalized text into a typed tree."""
+        return self.build(text, self.lex(text))
+
+    def lex(self, text: str) -> list[Token]:
+        """The tokens of a normalized text, which must not be empty."""
+        if not text.strip():
+            raise FormulaError(
+                "The formula is missing.", column=max(len(text), 1), code="formula.empty"
+            )
+        return read_tokens(text, self.scope)
+
+    def build(self, text: str, tokens: list[Token]) -> t.Node:
+        """The typed tree of the tokens of a text."""
+        try:
+            parsed: Any = _parser().parse(tokens)
+        except UnexpectedInput as error:
+            raise _make_syntax_error(error, text) from None
+        _check_depth(parsed)
+        tree = build_typed_tree(parsed, self.scope)
+        self.work = _add_work(tree, self.work)
+        return tree
 
 
 class _TokenStream(LarkLexer):
@@ -146,9 +217,43 @@ def _parser() -> Lark:
     return Lark(grammar, parser="lalr", lexer=_TokenStream, propagate_positions=False)
 
 
-def _read_definitions(
-    definitions: Sequence[Definition], scope: FormulaScope
-) -> tuple[dict[str, float], tuple[str, ...]]:
+# The writer's own names
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnNames:
+    """The writer's own names, and the reader that knows them."""
+
+    reader: _Reader
+    constants: Mapping[str, float]
+    large: tuple[str, ...]
+    definitions: Mapping[str, t.Node]
+
+
+def _read_own_names(definitions: Sequence[Definition], scope: FormulaScope) -> _OwnNames:
+    _refuse_known_names(definitions, scope)
+    large = tuple(each.name for each in definitions if each.kind is not DefinitionKind.VALUE)
+    shapes = {**scope.shapes, **dict.fromkeys(large, NUMBER)}
+    constants: dict[str, float] = {}
+    trees: dict[str, t.Node] = {}
+    own = frozenset(each.name for each in definitions)
+    reader = _Reader(replace(scope, shapes=shapes, own=own))
+    for each, tokens in _sort_by_use(definitions, reader):
+        tree = reader.build(each.value, tokens)
+        if tree.shape == NUMBER and not t.collect_names(tree):
+            constants[each.name] = float(evaluate_finite(tree, Environment.empty())[0, 0])
+        else:
+            trees[each.name] = tree
+            shapes = {**shapes, each.name: tree.shape}
+        known = {**scope.constants, **constants}
+        reader.scope = replace(reader.scope, shapes=shapes, constants=known)
+    for each in definitions:
+        if each.kind is DefinitionKind.BOUND and not _is_large_bound(each.value, reader):
+            raise make_size_error(each.name, each.start)
+    return _OwnNames(reader, constants, large, trees)
+
+
+def _refuse_known_names(definitions: Sequence[Definition], scope: FormulaScope) -> None:
     seen: set[str] = set()
     for each in definitions:
         name = each.name
@@ -160,44 +265,53 @@ def _read_definitions(
                 code="formula.where",
             )
         seen.add(name)
-    large = tuple(each.name for each in definitions if not each.value)
-    scope = replace(scope, shapes={**scope.shapes, **dict.fromkeys(large, NUMBER)})
-    constants: dict[str, float] = {}
-    for each in _sort_definitions([each for each in definitions if each.value]):
-        inner = replace(scope, constants={**scope.constants, **constants})
-        constants[each.name] = _read_constant(each, inner)
-    return constants, large
 
 
-def _sort_definitions(definitions: list[Definition]) -> Iterator[Definition]:
-    """The definitions, each after those it refers to."""
-    waiting = list(definitions)
+def _sort_by_use(
+    definitions: Sequence[Definition], reader: _Reader
+) -> Iterator[tuple[Definition, list[Token]]]:
+    """The definitions of values with their tokens, each after those that it uses."""
+    waiting = {
+        each.name: (each, reader.lex(each.value))
+        for each in definitions
+        if each.kind is DefinitionKind.VALUE
+    }
+    uses = {name: _collect_names(tokens) for name, (_, tokens) in waiting.items()}
     while waiting:
-        names = "|".join(re.escape(each.name) for each in waiting)
-        reference = re.compile(rf"(?<![A-Za-z0-9])(?:{names})(?![A-Za-z0-9])")
-        ready = next((each for each in waiting if not reference.search(each.value)), None)
+        ready = next((name for name in waiting if uses[name].isdisjoint(waiting)), None)
         if ready is None:
+            first, _ = next(iter(waiting.values()))
             raise FormulaError(
-                f"{waiting[0].name} is defined in terms of itself.",
-                column=waiting[0].start + 1,
+                f"{first.name} is defined in terms of itself.",
+                column=first.start + 1,
                 code="formula.where",
             )
-        waiting.remove(ready)
-        yield ready
+        yield waiting.pop(ready)
 
 
-def _read_constant(definition: Definition, scope: FormulaScope) -> float:
-    # All constants together may take as much work as one formula.
-    tree = _read_tree(definition.value, scope, MAX_WORK // MAX_DEFINITIONS)
-    problem = ""
-    if tree.shape != NUMBER:
-        problem = f"A constant must be a number, but this is {tree.shape.describe()}."
-    elif names := t.collect_names(tree):
-        problem = f"A constant may not depend on {', '.join(sorted(names))}."
-    if problem:
-        hint = "Write this expression directly into the formula, in brackets."
-        raise make_error(problem, tree.start, hint=hint, code="formula.where")
-    return float(evaluate_finite(tree, Environment.empty())[0, 0])
+def _collect_names(tokens: list[Token]) -> set[str]:
+    """The names of values in the tokens, also those that are a size or a bound."""
+    names = set()
+    for token in tokens:
+        match token.value:
+            case SubscriptedName(label=label):
+                names.add(label)
+            case SumHeader(first=first, last=last):
+                names |= {first.strip("{} "), last.strip("{} ")}
+            case str(name):
+                names.add(name)
+    return names
+
+
+def _is_large_bound(text: str, reader: _Reader) -> bool:
+    """Whether the bound of a constant is a number from which on it can be called large."""
+    try:
+        tree = reader.read(text)
+        if tree.shape != NUMBER or t.collect_names(tree):
+            return False
+        return bool(evaluate_finite(tree, Environment.empty())[0, 0] >= _LEAST_BOUND)
+    except FormulaError:
+        return False
 
 
 def _make_syntax_error(error: UnexpectedInput, text: str) -> FormulaError:
@@ -247,9 +361,8 @@ def _first_column(parsed: Tree[Token]) -> int:
     return (first.start_pos or 0) + 1
 
 
-def _check_work(tree: t.Node, max_work: int) -> None:
-    """Refuse a tree with too large a value, or one that takes too long to compute."""
-    work = 0
+def _add_work(tree: t.Node, work: int) -> int:
+    """The work so far with that of a tree; refuses too much, and a value that is too large."""
     waiting = [(tree, 1)]
     while waiting:
         node, repeats = waiting.pop()
@@ -260,13 +373,14 @@ def _check_work(tree: t.Node, max_work: int) -> None:
                 code="formula.limit",
             )
         work += repeats * (_WORK_PER_STEP + _estimate_work(node))
-        if work > max_work:
+        if work > MAX_WORK:
             raise make_error(
                 "This formula takes too long to compute.", node.start, code="formula.limit"
             )
         if isinstance(node, t.Series):
             repeats *= node.last - node.first + 1
         waiting.extend((child, repeats) for child in node.children())
+    return work
 
 
 def _estimate_work(node: t.Node) -> int:

@@ -45,19 +45,34 @@ def to_latex(node: t.Node) -> str:
     return _LatexWriter().at(node, Precedence.CONDITION)
 
 
-def format_constants_as_text(constants: Iterable[tuple[str, float]], large: Iterable[str]) -> str:
-    """The writer's constants in plain text: `C = 50, t >> 0`; empty where there are none."""
-    given = (f"{name} = {_number_text(value)}" for name, value in constants)
-    return ", ".join([*given, *(f"{name} >> 0" for name in large)])
-
-
-def format_constants_as_latex(constants: Iterable[tuple[str, float]], large: Iterable[str]) -> str:
-    r"""The writer's constants in LaTeX: `C = 50, t \gg 0`; empty where there are none."""
-    given = (
-        f"{_format_latex_name(name)} = {_format_latex_number(_number_text(value))[0]}"
-        for name, value in constants
+def format_own_names_as_text(
+    constants: Mapping[str, float], large: Iterable[str], definitions: Mapping[str, t.Node]
+) -> str:
+    """The writer's own names in plain text: `r = 50, C >> 0, D = 2 C`; empty without any."""
+    return ", ".join(
+        [
+            *(f"{name} = {_number_text(value)}" for name, value in constants.items()),
+            *(f"{name} >> 0" for name in large),
+            *(f"{name} = {to_text(node)}" for name, node in definitions.items()),
+        ]
     )
-    return ", ".join([*given, *(rf"{_format_latex_name(name)} \gg 0" for name in large)])
+
+
+def format_own_names_as_latex(
+    constants: Mapping[str, float], large: Iterable[str], definitions: Mapping[str, t.Node]
+) -> str:
+    r"""The writer's own names in LaTeX: `r = 50, C \gg 0, D = 2 C`; empty without any."""
+    numbers = {
+        name: _format_latex_number(_number_text(value))[0] for name, value in constants.items()
+    }
+    values = {name: to_latex(node) for name, node in definitions.items()}
+    return ", ".join(
+        [
+            *(f"{_format_latex_name(name)} = {text}" for name, text in numbers.items()),
+            *(rf"{_format_latex_name(name)} \gg 0" for name in large),
+            *(f"{_format_latex_name(name)} = {text}" for name, text in values.items()),
+        ]
+    )
 
 
 def to_short_text(node: t.Node, least: Precedence = Precedence.CONDITION) -> str:

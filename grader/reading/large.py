@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.formula.eval.evaluate import Environment, evaluate, evaluate_finite
+from grader.formula.eval.evaluate import Environment
 from grader.formula.formula import Formula
 
 Array = NDArray[Any]
@@ -120,5 +120,4 @@ def evaluate_formula(
     if formula.large:
         large = {name: np.full((1, 1), sizes[name]) for name in formula.large}
         variants = Environment({**variants.values, **large}, variants.indices)
-    compute = evaluate_finite if finite else evaluate
-    return compute(formula.tree, variants)[:, 0]
+    return formula.evaluate(variants, finite=finite)[:, 0]

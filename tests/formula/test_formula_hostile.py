@@ -107,6 +107,20 @@ HOSTILE = [
     "C mu_a where " + ", ".join(f"c{i} = c{i - 1} + 1" for i in range(1, 100)),
     "mu_a where "
     + ", ".join(f"c{i} = sum_{{j=1}}^{{999}} sum_{{l=1}}^{{20}} 1" for i in range(20)),
+    "C mu_a where C=1" + "".join(f", c{i} = c{i - 1} c{i - 1}" for i in range(2, 20)) + ", c1 = 2",
+    "c19 mu_a where c0 = norm(mu_a)" + "".join(f", c{i} = c{i - 1} c{i - 1}" for i in range(1, 20)),
+    "c9 mu_a where c0 = mu_a mu_a^T" + "".join(f", c{i} = c{i - 1}^8" for i in range(1, 10)),
+    "mu_a where "
+    + ", ".join(f"C{i} >= sum_{{j=1}}^{{999}} sum_{{l=1}}^{{20}} 1" for i in range(9)),
+    "mu_a, C >> 0" + ", C" * 600,
+    "C, " * 600 + "C >> 0",
+    "large " * 330,
+    "C large, " * 220,
+    "mu_a. " * 330,
+    "mu_a. C = 1" * 180,
+    ". " * 999,
+    "≈" * 1999,
+    "approx. " * 240,
     "where " * 330,
     "and " * 490,
     "=" * 1999,
@@ -151,7 +165,7 @@ def outcome(question: Given, text: str, named: str = "q") -> FormulaError | None
     """The error, or None where a formula was read and computed."""
     try:
         formula = question.read(text, named)
-        value = evaluate_finite(formula.tree, question.environment(formula))
+        value = formula.evaluate(question.environment(formula), finite=True)
     except FormulaError as error:
         return error
     assert value.shape == (1, 1, *formula.shape.axes)

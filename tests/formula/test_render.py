@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from grader.domain.shapes import NUMBER, make_column_shape, make_matrix_shape, make_row_shape
 from grader.engine.question import MeasuredCriterion, PredictedCriterion, Question
-from grader.formula.eval.evaluate import evaluate_finite
 from grader.formula.formula import read_tree
 from grader.formula.render import to_latex, to_text
 from grader.formula.typed.tree import Node, collect_names
@@ -35,6 +34,12 @@ SHOWN = [
     (MEANS, "((50))((mu_a)+mu_b)", "50 (mu_a + mu_b)", r"50 \left(\mu_{a} + \mu_{b}\right)"),
     (MEANS, "C mu_a, C=50", "C mu_a where C = 50", r"C \mu_{a} \text{ where } C = 50"),
     (MEANS, "C mu_a, C>>0", "C mu_a where C >> 0", r"C \mu_{a} \text{ where } C \gg 0"),
+    (
+        MEANS,
+        "z, z = 2 C y, y = mu_a - r mu_b, r = 3, C>>0",
+        "z where r = 3, C >> 0, y = mu_a - r mu_b, z = 2 C y",
+        r"z \text{ where } r = 3, C \gg 0, y = \mu_{a} - r \mu_{b}, z = 2 C y",
+    ),
     (MEANS, "1e6 mu_a", "1e6 mu_a", r"10^{6} \mu_{a}"),
     (MEANS, "2.5e-3 mu_a", "2.5e-3 mu_a", r"2.5 \cdot 10^{-3} \mu_{a}"),
     (MEANS, "2.5e-9 mu_a", "2.5e-9 mu_a", r"2.5 \cdot 10^{-9} \mu_{a}"),
@@ -95,14 +100,17 @@ def test_a_formula_is_shown_with_as_few_brackets_as_a_reader_needs(
 
 def assert_read_again(question: Given, text: str) -> None:
     formula = question.read(text)
-    value = evaluate_finite(formula.tree, question.environment(formula))
+    value = formula.evaluate(question.environment(formula), finite=True)
     plain = question.read(formula.to_text())
     latex = question.read(formula.to_latex())
 
     assert skeleton(plain.tree) == skeleton(formula.tree)
     assert (plain.constants, plain.large) == (formula.constants, formula.large)
+    assert list(plain.definitions) == list(formula.definitions)
+    for one, other in zip(plain.definitions.values(), formula.definitions.values(), strict=True):
+        assert skeleton(one) == skeleton(other)
     assert latex.shape == formula.shape
-    again = evaluate_finite(latex.tree, question.environment(latex))
+    again = latex.evaluate(question.environment(latex), finite=True)
     np.testing.assert_allclose(again, value, rtol=1e-12, atol=1e-12)
 
 
@@ -116,6 +124,8 @@ def assert_read_again(question: Given, text: str) -> None:
         pytest.param(KEYS, "C_1 λ k_a where C_1 = 1e-7, λ = -1e22", id="names and numbers"),
         pytest.param(PAIR, "sum_{l=1}^n (k_l + k_i)^T k_l v_l", id="a long body"),
         pytest.param(SIDES, "sqrt(4)^3 S", id="a root to a power"),
+        pytest.param(KEYS, "C k_a + D k_b where D = 2 C, C >> 0, r = 5", id="of a large one"),
+        pytest.param(KEYS, "z where z = 50 y, y = sum_{i != a} k_i, λ = y^T y", id="definitions"),
         pytest.param(SIDES, "0e400 S + 0.001e310 / 1e307 S", id="exponents out of range"),
     ],
 )

@@ -12,7 +12,7 @@ from _pytest.mark import ParameterSet
 from numpy.typing import NDArray
 
 from grader.domain.shapes import make_shape
-from grader.formula.eval.evaluate import Environment, evaluate_finite
+from grader.formula.eval.evaluate import Environment
 from grader.formula.formula import Formula, read_formula
 from grader.formula.typed.scope import Family, FormulaScope
 
@@ -49,7 +49,7 @@ class Given:
 
     def value(self, text: str, named: str = "q") -> Array:
         formula = self.read(text, named)
-        result = evaluate_finite(formula.tree, self.environment(formula))
+        result = formula.evaluate(self.environment(formula), finite=True)
         assert result.shape == (1, 1, *formula.shape.axes)
         return np.asarray(result[0, 0])
 

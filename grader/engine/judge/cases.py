@@ -16,7 +16,7 @@ from grader.engine.sample.observe import build_environment
 from grader.engine.sample.plans import find_inputs
 from grader.formula.eval.evaluate import Environment
 from grader.formula.formula import Formula
-from grader.formula.typed.tree import Stack, collect_names, list_nodes
+from grader.formula.typed.tree import Stack
 from grader.reading.answer import Answer, Numbers
 from grader.reading.fields import ArrayField, NumberField
 from grader.reading.large import Sizes, evaluate_formula, list_sizes, select_typical
@@ -146,7 +146,7 @@ def _list_general_criteria(
         if not isinstance(field, ArrayField | NumberField):
             continue
         formula = formulas.get(field.name)
-        if formula is not None and collect_names(formula.tree) - set(formula.large):
+        if formula is not None and formula.names:
             drawing.add(field.name)
         if (field.scope.shapes or field.scope.families) and not _is_constant(formula):
             own_only.add(field.name)
@@ -163,9 +163,7 @@ def _list_general_criteria(
 
 def _is_constant(formula: Formula | None) -> bool:
     """Whether a field holds a formula without any list of numbers."""
-    return formula is not None and not any(
-        isinstance(each, Stack) for each in list_nodes(formula.tree)
-    )
+    return formula is not None and not any(isinstance(each, Stack) for each in formula.nodes())
 
 
 def compute_arrays(

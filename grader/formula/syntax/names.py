@@ -198,7 +198,8 @@ class NameReader:
             return None
         if (square := _SQUARE.fullmatch(label)) and square[1] == square[2]:
             return self._fitting(name, square[1])
-        return label if is_number or label in self.scope.constants else None
+        is_size = label in self.scope.constants or label in self.scope.own
+        return label if is_number or is_size else None
 
     def _unknown(self, name: str, start: int) -> FormulaError:
         known = sorted({*self.scope.names(), *self.scope.members(), IDENTITY})

@@ -57,12 +57,14 @@ class FormulaScope:
 
     ``constants`` are numbers known without drawing anything (``n``, ``d``), and may give sizes;
     ``shapes`` are the other values; ``indices`` are drawn indices, which occur as subscripts only.
+    ``own`` are the names that the writer defines beside the formula, known before their values are.
     """
 
     shapes: Mapping[str, Shape] = field(default_factory=dict)
     constants: Mapping[str, float] = field(default_factory=dict)
     families: Mapping[str, Family] = field(default_factory=dict)
     indices: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
     functions: Mapping[str, Function] = field(default_factory=lambda: CORE_FUNCTIONS)
     allows_conditions: bool = False
 
@@ -83,7 +85,7 @@ class FormulaScope:
 
     def is_value(self, name: str) -> bool:
         """Whether the name stands for a number, vector or matrix by itself."""
-        return name in self.shapes or name in self.constants
+        return name in self.shapes or name in self.constants or name in self.own
 
     def knows(self, name: str) -> bool:
         """Whether the name stands for a value, a function or an index by itself."""

@@ -20,7 +20,7 @@ from grader.engine.random.streams import open_stream
 from grader.engine.random.variants import Variant, draw_variants, select_variant, stack_variants
 from grader.formula.eval.evaluate import Environment
 from grader.formula.formula import Formula
-from grader.formula.typed.tree import Stack, collect_names, list_nodes
+from grader.formula.typed.tree import Stack
 from grader.grading.integrity.coincidence import CoincidenceRate
 from grader.reading.answer import Answer, Numbers
 
@@ -70,8 +70,7 @@ def has_numbers(answer: Answer) -> bool:
 
 def _is_numbers(value: object) -> bool:
     if isinstance(value, Formula):
-        has_list = any(isinstance(each, Stack) for each in list_nodes(value.tree))
-        return has_list and not collect_names(value.tree) - set(value.large)
+        return not value.names and any(isinstance(each, Stack) for each in value.nodes())
     return isinstance(value, Numbers)
 
 
