@@ -25,8 +25,9 @@ from grader.formula.eval.functions import CORE_FUNCTIONS
 from grader.formula.formula import MAX_LENGTH, read_formula, read_tree
 from grader.formula.syntax.lexer import MAX_NESTING, MAX_TOKENS
 from grader.formula.typed.tree import Node
-from grader.reading.answer import LARGE_VALUES, read_answer
+from grader.reading.answer import read_answer
 from grader.reading.fields import ArrayField
+from grader.reading.large import MAX_RESOLVED, RUNGS, choose_rungs
 from grader.reading.paste import is_pasted_array, read_pasted
 from grader.rubric.catalog import Rubric, read_rubric
 from tests.docs.pages import ROOT, Table, code, read_blocks, read_tables
@@ -116,7 +117,7 @@ def test_a_formula_is_read_as_the_page_says(row: dict[str, str]) -> None:
     formula = read_formula(code(row["formula"]), field().scope, named="q")
     other = read(code(row["the same as"]))
     drawn = stack_variants(variants())
-    large = {name: np.full((1, 1), LARGE_VALUES[0]) for name in formula.large}
+    large = {name: np.full((1, 1), 1000.0) for name in formula.large}
 
     assert described(formula.shape) == stated(row["gives"])
     assert other.shape == formula.shape
@@ -161,7 +162,7 @@ def test_every_function_has_a_row() -> None:
         code(row["formula"]) for table in AUTHOR_TABLES for row in table.rows
     )
 
-    assert CORE_FUNCTIONS.keys() <= set(re.findall(r"[a-z]+(?=\()", shown))
+    assert CORE_FUNCTIONS.keys() <= set(re.findall(r"[A-Za-z]+(?=\()", shown))
     assert RUBRIC_FUNCTIONS.keys() - CORE_FUNCTIONS.keys() <= set(
         re.findall(r"[a-z_]+(?=\()", shown_to_authors)
     )
@@ -169,9 +170,14 @@ def test_every_function_has_a_row() -> None:
 
 def test_the_limits_and_the_ladder_are_those_of_the_code() -> None:
     prose = " ".join(TEXT.split())
-    ladder = [f"{size:,.0f}".replace(",", " ") for size in LARGE_VALUES]
 
-    assert f"{', '.join(ladder[:-1])} and {ladder[-1]}" in prose
+    assert f"a ladder from {RUNGS[0]:g} to {RUNGS[-1]:g}" in prose.replace("1e300", "1e+300")
+    assert MAX_RESOLVED == 2.0**40
+    for text in ("C mu_a where C >> 0", "log(C) mu_a where C >> 0"):
+        formula = read_formula(text, field().scope)
+        rungs = choose_rungs([formula], stack_variants(variants()))
+        low, middle, top = (f"1e{np.log10(size):.0f}" for size in rungs)
+        assert f"{low}, {middle} and {top}" in prose
     assert f"{MAX_LENGTH:,}".replace(",", " ") + " characters" in prose
     assert f"{MAX_TOKENS} signs and names" in prose
     assert f"nested {MAX_NESTING} deep" in prose
