@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv run test lint types imports check bench docs screenshots fuzz migration lock format clean
+.PHONY: help venv run test lint types imports check bench truth docs screenshots fuzz migration lock format clean
 
 # The interpreter that .venv is made with; empty means the first one that is new enough.
 PYTHON ?=
@@ -40,6 +40,9 @@ check: lint types imports test ## Run everything that CI runs
 
 bench: $(READY) ## Measure the speed of grading and of the grade dashboard
 	$(BIN)/python -m bench $(ARGS)
+
+truth: $(READY) ## Judge model answers on 200 variants, and 1,000 queries as numbers and as formulas
+	$(BIN)/python -m tools.truth $(ARGS)
 
 docs: $(READY) ## Bring the outputs, tables and pictures in the documentation up to date
 	$(BIN)/python -m tests.docs.refresh

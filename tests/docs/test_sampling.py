@@ -180,10 +180,10 @@ def test_the_z_of_the_full_counts_would_be_wrong_as_often_as_the_page_says() -> 
     assert stated in " ".join(PAGE.read_text(encoding="utf-8").split())
 
 
-@pytest.mark.parametrize("row", table("M").rows, ids=lambda row: row["M"])
+@pytest.mark.parametrize("row", table("q").rows, ids=lambda row: row["q"])
 def test_an_answer_near_the_threshold_is_decided_as_the_page_says(row: dict[str, str]) -> None:
-    rubric = catalog().get_rubric("self-attention-and-transformers/b-i")
-    verdict = judge_formula(rubric, "M", code(row["M"]))
+    rubric = catalog().get_rubric("self-attention-and-transformers/c-i")
+    verdict = judge_formula(rubric, "q", code(row["q"]))
     evidence = verdict.evidence
 
     assert evidence.share is not None
