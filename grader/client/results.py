@@ -123,6 +123,8 @@ class Result:
     """How the answer was read; None for an attempt that was fetched later."""
     is_repeated: bool = False
     """Whether the same answer had been sent before, so that no attempt was used."""
+    repeats_attempt: str | None = None
+    """An earlier attempt with the same answer, if the rubric has changed since; then it is free."""
 
     def __repr__(self) -> str:
         score = "not shown yet" if self.score is None else format_points(self.score)
@@ -145,6 +147,11 @@ class Result:
         if self.is_repeated:
             lines.append(
                 "You sent the same answer before; this is its result. No attempt was used."
+            )
+        if self.repeats_attempt is not None:
+            lines.append(
+                "You sent the same answer before, and the rubric has changed since, so it was "
+                "judged again. No attempt was used."
             )
         if self.uses == "own":
             lines.append("Judged with your own earlier answer.")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Protocol
 
 from grader.domain.policies import CountedAttempt, Policy, Window
 
@@ -16,7 +17,8 @@ ZERO = Decimal(0)
 class ScoredAttempt:
     """An attempt with what it earned so far, reviews included and lateness not.
 
-    `pending` is what a person may still add to it, because text or a file was sent.
+    `pending` is what a person may still add to it, because text or a file was sent. A free attempt
+    does not count against the limit.
     """
 
     id: str
@@ -25,11 +27,15 @@ class ScoredAttempt:
     points: Decimal
     pending: Decimal
     needs_person: bool
+    is_free: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a student stands with one question; `points` is None before anything was done."""
+    """Where a student stands with one question; `points` is None before anything was done.
+
+    `attempts` is how many are used.
+    """
 
     points: Decimal | None
     pending: Decimal
@@ -61,12 +67,25 @@ def settle(
     return Standing(
         points=points,
         pending=pending,
-        attempts=len(attempts),
+        attempts=count_used(attempts),
         counted_attempt_id=counted.id if counted else None,
         late_days=late_days if is_open else 0,
         is_overridden=override is not None,
         needs_person=bool(is_open and counted and counted.needs_person),
     )
+
+
+class LimitedAttempt(Protocol):
+    """An attempt, as far as the limit is concerned."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it does not count against the limit."""
+
+
+def count_used(attempts: Iterable[LimitedAttempt]) -> int:
+    """How many attempts of the limit are used: all but the free ones."""
+    return sum(not each.is_free for each in attempts)
 
 
 def choose_counted(policy: Policy, attempts: Sequence[ScoredAttempt]) -> ScoredAttempt | None:

@@ -94,6 +94,10 @@ class Policy:
         """The least that is told about this part or any that it builds on."""
         return max((self.feedback, *self.builds_on), key=list(Feedback).index)
 
+    def count_left(self, used: int) -> int:
+        """How many attempts are left after this many; 0 where a limit was lowered since."""
+        return max(self.most_attempts - used, 0)
+
     def shows_result(self, moment: datetime) -> bool:
         """Whether a student may see how an attempt came out."""
         return all(self._shows(each, moment) for each in (self.feedback, *self.builds_on))

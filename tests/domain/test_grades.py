@@ -24,6 +24,20 @@ def attempt(number: int, points: str, *, days_late: int = 0, pending: str = "0")
     )
 
 
+def test_a_free_attempt_uses_none_and_counts_like_any_other() -> None:
+    free = replace(attempt(2, "8"), is_free=True)
+
+    standing = settle(POLICY, [attempt(1, "2"), free, attempt(3, "5")])
+
+    assert standing.attempts == 2
+    assert standing.counted_attempt_id == free.id
+
+
+@pytest.mark.parametrize(("used", "left"), [(0, 10), (9, 1), (10, 0), (12, 0)])
+def test_no_less_than_zero_attempts_are_left(used: int, left: int) -> None:
+    assert POLICY.count_left(used) == left
+
+
 @pytest.mark.parametrize(
     ("counted", "expected"),
     [(CountedAttempt.BEST, 2), (CountedAttempt.LAST, 3), (CountedAttempt.FIRST, 1)],

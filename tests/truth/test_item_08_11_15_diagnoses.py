@@ -71,7 +71,7 @@ def test_item_11_a_wrong_query_of_absurd_size_is_not_told_that_it_is_rounding(
 ) -> None:
     generator = np.random.default_rng(2)
     shape = judge_of(question).variant("ada").values[keys].shape[1]
-    query = [size * x for x in generator.uniform(-1, 1, shape)]
+    query = [size * generator.uniform(-1, 1) for _ in range(shape)]
 
     assert "rounding" not in shown(judged(question, {"q": query}))
 

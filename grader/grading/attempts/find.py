@@ -124,7 +124,7 @@ def _reports(
             policy=policy,
             reviews=reviews.get(attempt.id, {}),
             is_counted=grade is not None and grade.counted_attempt_id == attempt.id,
-            attempts_left=policy.most_attempts - (grade.attempts if grade else 0),
+            attempts_left=policy.count_left(grade.attempts if grade else 0),
             at=at,
             key=context.signing_key,
             for_staff=for_staff,

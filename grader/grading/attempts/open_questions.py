@@ -55,7 +55,7 @@ class QuestionState:
     @property
     def attempts_left(self) -> int:
         """How many attempts there still are."""
-        return max(self.policy.most_attempts - self.attempts, 0)
+        return self.policy.count_left(self.attempts)
 
     @property
     def points(self) -> Decimal | None:

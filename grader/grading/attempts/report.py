@@ -7,6 +7,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from pydantic import Field
+
 from grader.domain.policies import Feedback, Policy
 from grader.engine.judge.judge import Judgement
 from grader.errors import StudentError
@@ -49,6 +51,10 @@ class AttemptReport(Report):
     is_counted: bool
     reviews: tuple[ReviewReport, ...]
     uses_attempt: str | None
+    repeats_attempt: str | None = Field(
+        description="The earlier attempt with the same answer, if this one is free because the "
+        "rubric has changed since."
+    )
     shows: Feedback
 
 
@@ -94,7 +100,8 @@ def compose_attempt_report(
             for each in reviews.values()
         ),
         "uses_attempt": attempt.uses_attempt_id,
-        "attempts_left": max(attempts_left, 0),
+        "repeats_attempt": attempt.repeats_attempt_id,
+        "attempts_left": attempts_left,
         "shows": Feedback.FULL,
     }
     if not for_staff:

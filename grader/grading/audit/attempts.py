@@ -3,12 +3,16 @@
 An attempt was allowed by its publication and by the extension in force at the time. That extension
 is not stored with it, so the most generous one the student ever had counts: withdrawing an
 extension must not make old attempts wrong.
+
+A free attempt is not limited. It must repeat the student's last attempt with the same answer, and
+another version of the rubric must have judged that one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -16,6 +20,7 @@ from typing import Any
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from grader.domain.grades import count_used
 from grader.domain.policies import Phase, Window
 from grader.feedback.receipt import Receipt, hash_answer
 from grader.grading.audit.findings import AuditCheck
@@ -37,32 +42,52 @@ from grader.store.rows import UnreadableRow
 _NO_EXTENSION = LargestExtension(None, 0)
 
 
+@dataclass(slots=True)
+class _History:
+    """A student's attempts at a question so far, without their answers.
+
+    It is incomplete after an unreadable row, which may have been one of them.
+    """
+
+    part: StudentQuestion | None = None
+    is_complete: bool = True
+    attempts: list[AttemptLine] = field(default_factory=list)
+
+    def describe_misnumbered(self, attempt: AttemptLine) -> str:
+        """What is wrong with the number of the next attempt; empty if nothing is known to be."""
+        number = attempt.number
+        if not self.attempts:
+            is_wrong = self.is_complete and number != 1
+            text = f"It is the first attempt at its question, but its number is {number}."
+        else:
+            before = self.attempts[-1].number
+            is_wrong = number != before + 1
+            text = f"Its number is {number}, but that of the attempt before is {before}."
+        return text if is_wrong else ""
+
+
 def check_attempts(session: Session, rules: PublicationRules, tally: AuditCheck) -> None:
     """Check every attempt."""
     given = list_largest_extensions(session)
-    part: StudentQuestion | None = None
-    number: int | None = 0
+    history = _History()
     for line in stream_attempts(session):
         tally.count()
         if isinstance(line, UnreadableRow):
             tally.report(line.id, "This attempt cannot be read.")
             # Its student and its number are unknown, too.
-            part, number = None, None
+            history = _History(is_complete=False)
             continue
         attempt, used = line
-        if attempt.part != part:
-            part, number = attempt.part, None if number is None else 0
-        if number is not None and attempt.number != number + 1:
-            tally.report(attempt.id, _misnumbered(attempt.number, number))
-        number = attempt.number
-        for text in _faults(attempt, used, rules, given):
+        if attempt.part != history.part:
+            history = _History(attempt.part, history.is_complete or history.part is not None)
+        if wrong := history.describe_misnumbered(attempt):
+            tally.report(attempt.id, wrong)
+        if history.is_complete:
+            for text in _wrong_repeat(session, attempt, history.attempts):
+                tally.report(attempt.id, text)
+        history.attempts.append(replace(attempt, answer=None))
+        for text in _faults(attempt, used, rules, given, count_used(history.attempts)):
             tally.report(attempt.id, text)
-
-
-def _misnumbered(number: int, before: int) -> str:
-    if before == 0:
-        return f"It is the first attempt at its question, but its number is {number}."
-    return f"Its number is {number}, but that of the attempt before is {before}."
 
 
 def _faults(
@@ -70,7 +95,9 @@ def _faults(
     used: UsedAttempt | None,
     rules: PublicationRules,
     given: Mapping[tuple[str, str], LargestExtension],
+    attempts_used: int,
 ) -> Iterator[str]:
+    """What is wrong with an attempt; `attempts_used` of the limit are used, it included."""
     if hash_answer(attempt.answer) != attempt.answer_digest:
         yield "The answer does not match its hash."
     line = rules.lines.get(attempt.publication_id)
@@ -89,17 +116,17 @@ def _faults(
         return
     rule = known[attempt.question]
     generosity = given.get((attempt.enrolment_id, attempt.assignment), _NO_EXTENSION)
-    yield from _exceeded_limits(attempt, rule, generosity)
+    yield from _exceeded_limits(attempt, rule, generosity, attempts_used)
     yield from _wrong_use(attempt, used, rule)
 
 
 def _exceeded_limits(
-    attempt: AttemptLine, rule: QuestionRule, given: LargestExtension
+    attempt: AttemptLine, rule: QuestionRule, given: LargestExtension, attempts_used: int
 ) -> Iterator[str]:
     """Whether it is one too many, too early or too late."""
     most = rule.policy.most_attempts + given.extra_attempts
-    if attempt.number > most:
-        yield f"It is attempt {attempt.number}, and {most} are allowed."
+    if not attempt.is_free and attempts_used > most:
+        yield f"With it {attempts_used} attempts are used, and {most} are allowed."
     window = _widest_window(rule.policy.window, given)
     match window.phase(attempt.received_at):
         case Phase.NOT_OPEN:
@@ -139,6 +166,49 @@ def _wrong_use(attempt: AttemptLine, used: UsedAttempt | None, rule: QuestionRul
         yield f"{about}, which is not at {rule.earlier}."
 
 
+def _wrong_repeat(
+    session: Session, attempt: AttemptLine, before: Sequence[AttemptLine]
+) -> Iterator[str]:
+    """Whether it is free without repeating an answer by another version of the rubric."""
+    if attempt.repeats_attempt_id is None:
+        return
+    about = f"It is free as a repeat of attempt {attempt.repeats_attempt_id}"
+    same = [each.id for each in before if each.answer_digest == attempt.answer_digest]
+    if attempt.repeats_attempt_id not in same:
+        yield f"{about}, which is no earlier attempt of the student with the same answer."
+    elif attempt.repeats_attempt_id != same[-1]:
+        yield f"{about}, but {same[-1]} is the last one with the same answer."
+    elif _is_same_rubric(session, attempt.id, attempt.repeats_attempt_id):
+        yield f"{about}, which was judged by the same rubric."
+
+
+def _is_same_rubric(session: Session, attempt_id: str, repeated_id: str) -> bool:
+    """Whether the repeated attempt had been judged by the rubric of its repeat.
+
+    False where this cannot be read: the check of judgements reports it.
+    """
+    stored = find_stored_attempts(session, ids=[attempt_id, repeated_id])
+    own, repeated = _list_versions(stored[attempt_id]), _list_versions(stored[repeated_id])
+    if not own:
+        return False
+    judged_at, versions = own[0]
+    # A later regrade does not matter.
+    then = [each for at, each in repeated if at <= judged_at]
+    return then[-1:] == [versions]
+
+
+def _list_versions(
+    stored: StoredAttempt | UnreadableRow,
+) -> list[tuple[datetime, tuple[str, str]]]:
+    """When and by which versions of its rubrics an attempt was judged, oldest first."""
+    found = []
+    if isinstance(stored, StoredAttempt):
+        for each in stored.judgements:
+            with suppress(LookupError, TypeError):
+                found.append((each.judged_at, each.rubric_versions))
+    return found
+
+
 _BATCH_SIZE = 200
 
 
@@ -154,6 +224,7 @@ class _AcknowledgedAttempt(BaseModel):
     question: str | None = None
     answer: Any = None
     uses_attempt: str | None = None
+    repeats_attempt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,10 +291,12 @@ def _list_different_fields(response: _AcknowledgedAttempt, stored: StoredAttempt
         "answer": hash_answer(attempt.answer),
         "number": attempt.number,
         "uses_attempt": attempt.uses_attempt_id,
+        "repeats_attempt": attempt.repeats_attempt_id,
     }
     got = [(name, getattr(receipt, name)) for name in expected if name in Receipt.model_fields]
     # The short form of a line has the receipt alone.
-    for name in response.model_fields_set & {"number", "question", "uses_attempt"}:
+    named = {"number", "question", "uses_attempt", "repeats_attempt"}
+    for name in response.model_fields_set & named:
         got.append((name, getattr(response, name)))
     if "answer" in response.model_fields_set:
         got.append(("answer", hash_answer(response.answer)))

@@ -95,6 +95,10 @@ def check_stored_responses(session: Session, tally: AuditCheck) -> None:
                 tally.report(key, text)
 
 
+#: The fields of a response that name attempts.
+_ATTEMPT_FIELDS = ("id", "attempt", "counted_attempt", "uses_attempt", "repeats_attempt")
+
+
 def _find_attempt_ids(data: Any) -> Iterator[str]:
     """The ids of attempts that a response names; the student's own answer is not searched."""
     if isinstance(data, list):
@@ -103,7 +107,7 @@ def _find_attempt_ids(data: Any) -> Iterator[str]:
     if not isinstance(data, dict):
         return
     for name, value in data.items():
-        if isinstance(value, str) and name in ("id", "attempt", "counted_attempt", "uses_attempt"):
+        if isinstance(value, str) and name in _ATTEMPT_FIELDS:
             if name != "id" or value.startswith("att_"):
                 yield value
         elif name != "answer":

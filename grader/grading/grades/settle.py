@@ -75,7 +75,9 @@ def compute_standings(
     earned: dict[StudentQuestion, list[ScoredAttempt]] = defaultdict(list)
     for attempt, judgement in events.judged:
         points = compute_earned_points(judgement, events.reviews.get(attempt.id, {}))
-        scored = ScoredAttempt(attempt.id, attempt.number, attempt.received_at, *points)
+        scored = ScoredAttempt(
+            attempt.id, attempt.number, attempt.received_at, *points, is_free=attempt.is_free
+        )
         earned[attempt.part].append(scored)
     found = {}
     for part in set(parts):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 import orjson
 
+from grader.domain.grades import count_used
 from grader.domain.policies import CountedAttempt, Phase, Policy
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge, Judgement
@@ -116,7 +117,8 @@ class _Pending:
     """A request that may be judged, with everything that is needed for it.
 
     `earlier` is the counted attempt at the question that this one builds on, `earlier_sent_at` when
-    the newest attempt there arrived.
+    the newest attempt there arrived. `repeated` is an earlier attempt with the same answer that the
+    changed rubric judges again for free.
     """
 
     number: int
@@ -128,6 +130,7 @@ class _Pending:
     answer_digest: str
     earlier: AttemptLine | None = None
     earlier_sent_at: datetime | None = None
+    repeated: AttemptLine | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,15 +246,20 @@ class _Batch:
         return pending
 
     def _remove_repeats(self, pending: Sequence[_Pending]) -> Iterator[_Pending]:
-        """Answer what was sent before as it was answered then; refuse what is over the limit."""
+        """Answer what was sent before as it was answered then; refuse what is over the limit.
+
+        An answer that was sent before, but judged by another rubric, is no repeat, and is free.
+        """
         for each in pending:
             same = _find_same_attempt(each)
+            repeated = _find_outdated_attempt(each)
+            used = count_used(attempt for attempt, _ in each.before)
             if same is not None:
                 self._answer(each, 200, self._report_again(each, *same))
-            elif len(each.before) >= each.policy.most_attempts:
-                self.results[each.number] = _make_none_left_error(each.policy)
+            elif repeated is not None or each.policy.count_left(used):
+                yield replace(each, repeated=repeated)
             else:
-                yield each
+                self.results[each.number] = _make_none_left_error(each.policy)
 
     def _report_again(
         self, pending: _Pending, attempt: AttemptLine, line: JudgementLine
@@ -263,18 +271,18 @@ class _Batch:
             attempt,
             line,
             reviews=reviews.get(attempt.id, {}),
-            **self._report_options(pending, attempt, grade, attempts=len(pending.before)),
+            **self._report_options(pending, attempt, grade),
         )
 
     def _report_options(
-        self, pending: _Pending, attempt: AttemptLine, grade: GradeLine, *, attempts: int
+        self, pending: _Pending, attempt: AttemptLine, grade: GradeLine
     ) -> dict[str, Any]:
         """What reports of new and of repeated attempts have in common."""
         return {
             "rubric": pending.rubric,
             "policy": pending.policy,
             "is_counted": grade.counted_attempt_id == attempt.id,
-            "attempts_left": pending.policy.most_attempts - attempts,
+            "attempts_left": pending.policy.count_left(grade.attempts),
             "at": pending.request.received_at,
             "key": self.context.signing_key,
         }
@@ -326,6 +334,7 @@ class _Batch:
             answer_digest=pending.answer_digest,
             publication_id=pending.published.line.id,
             uses_attempt_id=pending.earlier.id if pending.earlier else None,
+            repeats_attempt_id=pending.repeated.id if pending.repeated else None,
             received_at=request.received_at,
         )
         receipt = compose_receipt(
@@ -385,12 +394,7 @@ class _Batch:
                     uses=each.line.uses,
                     points=each.line.awarded,
                     reviews={},
-                    **self._report_options(
-                        each.pending,
-                        each.attempt,
-                        grades[each.attempt.part],
-                        attempts=each.attempt.number,
-                    ),
+                    **self._report_options(each.pending, each.attempt, grades[each.attempt.part]),
                 )
                 self._answer(each.pending, 201, report)
 
@@ -458,22 +462,36 @@ def _make_earlier_missing_error(earlier: Rubric) -> RequestRefused:
 
 
 def _find_same_attempt(pending: _Pending) -> JudgedAttempt | None:
-    """The attempt with the same answer, on the same earlier attempt, if there is one.
+    """The attempt with the same answer, by the same rubric and on the same earlier answer.
 
     Where the last attempt counts it must be that one: an older answer sent again then counts.
     """
     is_last = pending.policy.counted is CountedAttempt.LAST
     for attempt, judgement in pending.before[-1:] if is_last else pending.before:
-        if attempt.answer_digest == pending.answer_digest and _uses_same(pending, attempt):
+        if (
+            attempt.answer_digest == pending.answer_digest
+            and judgement.rubric_versions == pending.rubric.versions
+            and _uses_same(pending, attempt, judgement)
+        ):
             return attempt, judgement
     return None
 
 
-def _uses_same(pending: _Pending, attempt: AttemptLine) -> bool:
+def _find_outdated_attempt(pending: _Pending) -> AttemptLine | None:
+    """The last attempt with the same answer, if the rubric has changed since it was judged."""
+    for attempt, judgement in reversed(pending.before):
+        if attempt.answer_digest == pending.answer_digest:
+            is_outdated = judgement.rubric_versions != pending.rubric.versions
+            return attempt if is_outdated else None
+    return None
+
+
+def _uses_same(pending: _Pending, attempt: AttemptLine, judgement: JudgementLine) -> bool:
     if pending.earlier is None or pending.earlier_sent_at is None:
         return attempt.uses_attempt_id is None
     if pending.policy.shows_result(pending.request.received_at):
-        return attempt.uses_attempt_id == pending.earlier.id
+        # A repeated attempt there has another id and the same answer.
+        return judgement.used_answer_digest == pending.earlier.answer_digest
     # Whether another attempt counts by now would tell whether a newer one is better.
     return attempt.received_at >= pending.earlier_sent_at
 

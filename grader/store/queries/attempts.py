@@ -23,7 +23,11 @@ StudentQuestion = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class AttemptLine:
-    """An answer as it was sent."""
+    """An answer as it was sent.
+
+    `repeats_attempt_id` is the attempt with the same answer that this one repeats by a changed
+    rubric; None for all attempts that count against the limit.
+    """
 
     id: str
     run_id: str
@@ -35,12 +39,18 @@ class AttemptLine:
     answer_digest: str
     publication_id: str
     uses_attempt_id: str | None
+    repeats_attempt_id: str | None
     received_at: datetime
 
     @property
     def part(self) -> StudentQuestion:
         """Whose attempt it is, and at what."""
         return self.enrolment_id, self.assignment, self.question
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it does not count against the limit."""
+        return self.repeats_attempt_id is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,17 @@ class JudgementLine:
     receipt: Any
     judged_at: datetime
 
+    @property
+    def rubric_versions(self) -> tuple[str, str]:
+        """The versions of the rubric and of the earlier question's; empty where there is none."""
+        return self.rubric_version, self.receipt["used_rubric"]
+
+    @property
+    def used_answer_digest(self) -> str:
+        """The digest of the earlier question's answer; empty where there is none."""
+        digest: str = self.receipt["used_answer"]
+        return digest
+
 
 #: An attempt with its latest judgement.
 JudgedAttempt = tuple[AttemptLine, JudgementLine]
@@ -76,6 +97,7 @@ _ATTEMPT = (
     AttemptRow.answer_digest,
     AttemptRow.publication_id,
     AttemptRow.uses_attempt_id,
+    AttemptRow.repeats_attempt_id,
     AttemptRow.received_at,
 )
 _JUDGEMENT = (

@@ -69,6 +69,11 @@ class AttemptRow(StudentMixin, Base):
     uses_attempt_id: Mapped[Id | None] = mapped_column(ForeignKey("attempts.id"))
     received_at: Mapped[datetime]
     stored_at: Mapped[datetime]
+    #: The attempt with the same answer that a changed rubric judged again here, for free. It is
+    #: unique, since only the first repeat is free, and sorted last, since it was added last.
+    repeats_attempt_id: Mapped[Id | None] = mapped_column(
+        ForeignKey("attempts.id"), unique=True, sort_order=1
+    )
 
 
 class JudgementRow(Base):

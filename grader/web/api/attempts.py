@@ -102,8 +102,8 @@ def check(
         **_SUBMIT_ERRORS,
         **build_error_responses(ReusedIdempotencyKey, AnswerRefused, 422),
         200: {
-            "description": "The same answer was sent before; this is its result. No attempt was "
-            "used.",
+            "description": "The same answer was sent before, and the same rubric judged it; this "
+            "is its result. No attempt was used.",
             "model": AttemptReport,
         },
     },
@@ -118,7 +118,12 @@ async def create_attempt(
     at: ReceivedAt,
     key: SentKeyDep,
 ) -> Response:
-    """Judge an answer and record it as the caller's next attempt."""
+    """Judge an answer and record it as the caller's next attempt.
+
+    An answer that was sent before is judged again if the rubric of the question, or of the earlier
+    question that it uses, has changed since. That attempt is free, and `repeats_attempt` names the
+    earlier one. It is accepted also when no attempts are left, but not when the time is over.
+    """
     submitted = SubmitRequest(
         enrolment=membership.need_enrolment(),
         assignment=assignment,

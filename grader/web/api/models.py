@@ -65,7 +65,7 @@ class QuestionSummary(ApiModel):
     max_points: Points
     points: Points | None = Field(description="None before the first attempt, and while withheld.")
     pending: Points = Field(description="Points to be graded by a person; 0 while withheld.")
-    attempts: int
+    attempts: int = Field(description="How many are used; free ones are not.")
     attempts_left: int
     most_attempts: int
     counted_attempt: str | None
@@ -204,7 +204,7 @@ class GradeCell(ApiModel):
 
     points: Points | None
     pending: Points
-    attempts: int
+    attempts: int = Field(description="How many are used; free ones are not.")
     days_late: int
     is_overridden: bool
     needs_person: bool

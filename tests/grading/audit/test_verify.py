@@ -162,7 +162,7 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
             "more attempts than allowed",
             "UPDATE extensions SET extra_attempts = 0",
             by="attempts",
-            said="It is attempt 3, and 2 are allowed.",
+            said="With it 3 attempts are used, and 2 are allowed.",
         ),
         tampered(
             "an attempt after the end",
@@ -554,6 +554,7 @@ def test_id_and_receipt_are_enough(store: Store) -> None:
         ("question", f"{TRANSFORMERS}/c-ii"),
         ("answer", {"q": "mu_b"}),
         ("uses_attempt", "att_1"),
+        ("repeats_attempt", "att_1"),
     ],
 )
 def test_what_a_client_was_told_otherwise_is_named(store: Store, name: str, value: Any) -> None:

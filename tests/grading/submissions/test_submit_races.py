@@ -24,6 +24,7 @@ from grader.store.queries.attempts import list_judged
 from grader.store.queries.courses import EnrolmentLine, find_enrolment, get_run
 from grader.store.queries.grades import find_grades
 from grader.store.writer import Writer
+from tests.support.mending import NEARLY, ONE, SLIPS, slips
 from tests.support.rubrics import shipped
 from tests.support.world import DUE, EXPLORATION, World, make_service
 
@@ -142,6 +143,29 @@ def test_the_same_answer_sent_by_a_double_click_is_one_attempt(
         201: 1,
         200: 15,
     }
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_an_old_answer_sent_often_after_a_mended_rubric_is_one_free_attempt(
+    world: World, processes: int
+) -> None:
+    """Issue 10, item 9: also where no attempts are left."""
+    world.publish(slips(within=0.02, most=1))
+    before = world.submit("ada", ONE, NEARLY)
+    world.publish(slips(within=0.03, most=1))
+    sending = SubmitRequest(enrolment_of(world, "ada"), SLIPS, "one", NEARLY, world.clock())
+
+    results = post_all(world, [sending] * POSTS, processes=processes)
+
+    answered = [each for each in results if isinstance(each, IdempotentResponse)]
+    bodies = [json.loads(each.body) for each in answered]
+    assert Counter(each.status for each in answered) == {201: 1, 200: POSTS - 1}
+    assert {(each["number"], each["repeats_attempt"]) for each in bodies} == {(2, before["id"])}
+    assert {each["attempts_left"] for each in bodies} == {0}
+    assert len({each["id"] for each in bodies}) == 1
+    with world.database.read() as session:
+        judged = list_judged(session, parts=[sending.part])
+    assert [attempt.number for attempt, _ in judged] == [1, 2]
 
 
 @pytest.mark.parametrize("processes", [1, 2])
