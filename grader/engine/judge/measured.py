@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,7 @@ def _compute_median(measured: Array, kept: Array | None) -> Array:
     return np.asarray(np.partition(measured, middle_of_all, axis=1)[:, middle_of_all])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Measurements:
     """What answers did by some criteria: the credit of each, and the verdict of any.
 
@@ -135,7 +136,8 @@ class Measurements:
     is_open: Flags
     is_scaled: Flags
 
-    def compute_credits(self) -> tuple[Array, Array]:
+    @cached_property
+    def credits(self) -> tuple[Array, Array]:
         """The credit awarded, and the credit that is not ruled out; (answers, criteria) each."""
         awarded: list[Array] = []
         possible: list[Array] = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,20 +35,21 @@ _ONE, _ZERO = Decimal(1), Decimal(0)
 
 # How many lengths are measured between the shortest and the longest, both included, and how many
 # are tried between two measured ones, where figures are taken to change evenly.
-_MEASURED_LENGTHS = 13
+_MEASURED_LENGTHS = 7
 _LENGTHS_BETWEEN = 16
 #: In tolerances, how far a figure may be from that of the longest multiple. Below the first the
 #: earlier answer is saturated, above the second a longer one would do something else altogether.
 SATURATED_WITHIN, COMPARABLE_WITHIN = 1.0, 4.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Predictions:
     """How predicted numbers compare: verdicts by answer and criterion."""
 
     verdicts: Sequence[Sequence[Verdict]]
 
-    def compute_credits(self) -> tuple[Array, Array]:
+    @cached_property
+    def credits(self) -> tuple[Array, Array]:
         """The credit awarded, and the credit that is not ruled out, which is the same."""
         credits = np.array([[float(each.credit) for each in line] for line in self.verdicts])
         return credits, credits
@@ -83,7 +85,7 @@ def _compare_batch(
     predicted = np.stack([_get_numbers(environment, each.id, answers) for each in criteria])
     own = _measure(question, criteria, environment, context, 1.0)
     lengths = _list_lengths(question)
-    is_open = np.zeros(answers, dtype=bool)
+    longest, is_open = own, np.zeros(answers, dtype=bool)
     if len(lengths) > 1:
         longest = _measure(question, criteria, environment, context, lengths[-1])
         tolerances = np.array([each.tolerance for each in criteria])[:, None]
@@ -94,8 +96,11 @@ def _compare_batch(
         figures = own[:, row : row + 1]
         if is_open[row]:
             alone = select_rows(environment, slice(row, row + 1))
-            measured = [_measure(question, criteria, alone, context, each) for each in lengths]
-            figures = _interpolate(np.concatenate(measured, axis=1))
+            between = [
+                _measure(question, criteria, alone, context, each) for each in lengths[1:-1]
+            ]
+            last = longest[:, row : row + 1]
+            figures = _interpolate(np.concatenate([figures, *between, last], axis=1))
         lines.append(_judge_numbers(question, criteria, predicted[:, row], figures))
     return lines
 

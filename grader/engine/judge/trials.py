@@ -31,7 +31,8 @@ Array = NDArray[Any]
 class Judged(Protocol):
     """How answers came out by some criteria."""
 
-    def compute_credits(self) -> tuple[Array, Array]:
+    @property
+    def credits(self) -> tuple[Array, Array]:
         """The credit awarded, and the credit that is not ruled out; (answers, criteria) each."""
         ...
 
@@ -42,13 +43,8 @@ class Judged(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How one case came out by one criterion.
+    """How one case came out by one criterion."""
 
-    `credit` is the credit that is not ruled out, then the one awarded: findings are compared by it,
-    so that what is certainly wrong comes before what is undecided.
-    """
-
-    credit: tuple[float, float]
     case: JudgeCase
     place: int
     """The place of the case among those that were judged together."""
@@ -56,6 +52,15 @@ class Finding:
     judged: Judged
     row: int
     column: int
+
+    @property
+    def credit(self) -> tuple[float, float]:
+        """The credit that is not ruled out, then the one awarded.
+
+        Findings are compared by it: what is certainly wrong comes before what is undecided.
+        """
+        awarded, possible = (float(each[self.row, self.column]) for each in self.judged.credits)
+        return possible, awarded
 
     def make_verdict(self, reason: Reason | None) -> Verdict:
         """The verdict on this case, with a reason why it failed where others did not."""
@@ -83,6 +88,8 @@ class Trials:
     def make_verdict(self) -> Verdict:
         """The verdict on the trial that came out worst."""
         own = _find_worst_from_some_size_on(self.by_trial[0])
+        if len(self.by_trial) == len(self.by_trial[0]) == 1:
+            return own.make_verdict(None)
         worst = min(
             (_find_worst_from_some_size_on(each) for each in self.by_trial.values()),
             key=lambda each: each.credit,
@@ -146,10 +153,8 @@ def _list_findings(
     criteria: Sequence[SampledCriterion],
     judged: Judged,
 ) -> Iterator[Finding]:
-    awarded, possible = judged.compute_credits()
     for row, place in enumerate(places):
         case = cases[place]
         for column, criterion in enumerate(criteria):
             if case.criteria is None or criterion.id in case.criteria:
-                credit = (float(possible[row, column]), float(awarded[row, column]))
-                yield Finding(credit, case, place, criterion.id, judged, row, column)
+                yield Finding(case, place, criterion.id, judged, row, column)
