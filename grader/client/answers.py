@@ -22,7 +22,7 @@ from grader.domain.shapes import make_shape
 from grader.errors import AnswerRefused
 from grader.formula.eval.evaluate import Environment
 from grader.formula.typed.scope import FormulaScope
-from grader.reading.answer import Answer, ExternalScore, Numbers, read_answer
+from grader.reading.answer import Answer, ExternalScore, Numbers, list_notes, read_answer
 from grader.reading.fields import (
     ArrayField,
     ChoiceField,
@@ -39,10 +39,14 @@ _MAX_LEVELS = 6
 
 @dataclass(frozen=True, slots=True)
 class PreparedAnswer:
-    """An answer to send, and the fields with formulas, which only the service can read."""
+    """An answer to send, and the fields with formulas, which only the service can read.
+
+    ``notes`` tell by field how numbers were read, where that may surprise.
+    """
 
     answer: Mapping[str, Any]
     formulas: frozenset[str]
+    notes: Mapping[str, tuple[str, ...]]
 
     def body(self) -> bytes:
         """The request's body; the same answer gives the same bytes."""
@@ -59,7 +63,8 @@ def build_reading(prepared: PreparedAnswer, fields: Sequence[FieldInfo]) -> Read
 def _build_field_reading(prepared: PreparedAnswer, field: FieldInfo) -> FieldReading:
     if field.is_numeric:
         shape = np.shape(prepared.answer[field.name])
-        return FieldReading(field.name, "numbers", shape=shape, format="JSON")
+        notes = prepared.notes[field.name]
+        return FieldReading(field.name, "numbers", shape=shape, format="JSON", notes=notes)
     kinds = {"several": "choice", "external": "score"}
     return FieldReading(field.name, kinds.get(field.kind, field.kind))
 
@@ -86,7 +91,8 @@ def prepare_answer(values: Mapping[str, object], fields: Sequence[FieldInfo]) ->
         read = read_answer(sent, known, Environment.empty())
     except AnswerRefused as refused:
         raise make_answer_error(refused) from None
-    return PreparedAnswer({**sent, **_list_exact_numbers(read)}, formulas)
+    notes = {name: list_notes(value) for name, value in read.values.items()}
+    return PreparedAnswer({**sent, **_list_exact_numbers(read)}, formulas, notes)
 
 
 def _list_exact_numbers(read: Answer) -> dict[str, Any]:

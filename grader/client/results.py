@@ -34,9 +34,14 @@ class FieldReading:
     """A formula in plain letters."""
     latex: str | None = None
     """A formula in LaTeX."""
+    notes: tuple[str, ...] = ()
+    """How it was read, in sentences, where that may surprise."""
 
     def describe(self) -> str:
-        """How the field was read, in a few words."""
+        """How the field was read, in a few words, and what may surprise about it."""
+        return " ".join([self._describe_value(), *self.notes])
+
+    def _describe_value(self) -> str:
         shape = describe_axes(self.shape or ()) if self.shape is not None else ""
         match self.read_as:
             case "formula":

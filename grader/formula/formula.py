@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
@@ -38,6 +39,7 @@ from grader.formula.syntax.normalize import normalize_text
 from grader.formula.syntax.sum_header import SumHeader
 from grader.formula.typed import tree as t
 from grader.formula.typed.checker import build_typed_tree
+from grader.formula.typed.operators import find_column
 from grader.formula.typed.scope import IDENTITY, FormulaScope
 
 MAX_LENGTH = 2000
@@ -52,6 +54,8 @@ _WORK_PER_STEP = 2_000
 
 #: A constant is declared as large by a bound from here on: `C >= 100`, but not `C >= 1`.
 _LEAST_BOUND = 10
+_SUM_CALL = re.compile(r"(?<![A-Za-z])sum[\s})]*+\(")
+_MEMBER_SUM_NOTE = "sum(…) of a family was read as the sum of its members."
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +132,50 @@ class Formula:
 
 # Pages read the same text at every pause in typing, and students write the same formulas.
 @cached(LRUCache(1 << 18, getsizeof=lambda formula: len(formula.text) + 1), lock=Lock())
-def read_formula(text: str, scope: FormulaScope, *, named: str = "") -> Formula:
+def read_formula(
+    text: str, scope: FormulaScope, *, named: str = "", shape: Shape | None = None
+) -> Formula:
     """Read a formula.
 
     Parameters
     ----------
     named
         The name of the quantity; a leading ``named =`` is dropped.
+    shape
+        The shape that is asked for. It decides only what has two meanings: `[1, 2]^T` is a column
+        where one is asked for, and `sum(k)` is the sum of the members of k where the sum of its
+        entries does not fit. The formula may still have another shape.
 
     Raises
     ------
     FormulaError
         With the column of the first error.
     """
-    return _read(text, split_clauses(_normalize(text), named=named), scope)
+    clauses = split_clauses(_normalize(text), named=named)
+    try:
+        formula = _read(text, clauses, scope)
+    except FormulaError:
+        if other := _read_with_member_sums(text, clauses, scope, shape):
+            return other
+        raise
+    if shape is None or formula.shape == shape:
+        return formula
+    if formula.shape.transposed() == shape and (column := find_column(formula.tree)):
+        return replace(formula, tree=column)
+    return _read_with_member_sums(text, clauses, scope, shape) or formula
+
+
+def _read_with_member_sums(
+    text: str, clauses: Clauses, scope: FormulaScope, shape: Shape | None
+) -> Formula | None:
+    """The formula with `sum(k)` read as the sum of the members of k; None where it does not fit."""
+    if shape is None or not _SUM_CALL.search(text):
+        return None
+    with suppress(FormulaError):
+        formula = _read(text, clauses, replace(scope, sums_members=True))
+        if formula.shape == shape:
+            return replace(formula, notes=(*formula.notes, _MEMBER_SUM_NOTE))
+    return None
 
 
 def _read(text: str, clauses: Clauses, scope: FormulaScope) -> Formula:
@@ -391,6 +425,8 @@ def _estimate_work(node: t.Node) -> int:
             return rows * columns * left.shape.columns
         case t.MatrixPower() | t.FunctionCall(name="inv"):
             return 4 * rows**3
+        case t.FunctionCall(name="pinv"):
+            return 20 * rows * columns * max(rows, columns)
         case t.FunctionCall(shapes=shapes):
             return max(shape.size * max(shape.rows, shape.columns) for shape in shapes)
         case _:

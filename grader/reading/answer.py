@@ -28,8 +28,9 @@ from grader.reading.fields import (
     describe_field,
 )
 from grader.reading.large import choose_rungs, evaluate_formula
-from grader.reading.numbers import read_array
+from grader.reading.numbers import is_nested, read_array
 from grader.reading.paste import is_pasted_array, read_pasted
+from grader.reading.ranges import refuse_range
 
 
 def read_formula_answer(
@@ -44,7 +45,7 @@ def read_formula_answer(
         has another shape.
     """
     try:
-        formula = read_formula(sent, scope, named=field)
+        formula = read_formula(sent, scope, named=field, shape=shape)
         _check_shape(formula, field, shape)
         (rung, *_) = choose_rungs([formula], variant) if formula.large else (1.0,)
         evaluate_formula(formula, variant, dict.fromkeys(formula.large, rung), finite=True)
@@ -78,10 +79,11 @@ DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Numbers, and the format in which they were written."""
+    """Numbers, the format in which they were written, and notes on how they were read."""
 
     array: NDArray[Any]
     format: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,11 @@ class ExternalScore:
 
 
 Value = Numbers | Formula | Choice | Text | ExternalScore
+
+
+def list_notes(value: Value) -> tuple[str, ...]:
+    """How a value was read, in sentences for the student, where that may surprise."""
+    return value.notes if isinstance(value, Numbers | Formula) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +187,14 @@ def _read_numbers(
     name: str, shape: Shape, scope: FormulaScope, sent: object, variant: Environment
 ) -> Value:
     if not isinstance(sent, str):
-        return Numbers(read_array(sent, field=name, shape=shape), "JSON")
+        array = read_array(sent, field=name, shape=shape)
+        return Numbers(array, "JSON", _note_flattened(array, is_nested=is_nested(sent)))
+    if shape == NUMBER:
+        refuse_range(sent, field=name)
     if not _is_plain_formula(sent) and is_pasted_array(sent, shape=shape):
         pasted = read_pasted(sent, field=name, shape=shape)
-        return Numbers(pasted.values, pasted.format.value)
+        notes = _note_flattened(pasted.values, is_nested=pasted.is_nested)
+        return Numbers(pasted.values, pasted.format.value, notes)
     return read_formula_answer(sent, field=name, shape=shape, scope=scope, variant=variant)
 
 
@@ -208,6 +219,11 @@ def _refuse_impossible(field: NumberField, value: Value, variant: Environment) -
         )
 
 
+def _note_flattened(array: NDArray[Any], *, is_nested: bool) -> tuple[str, ...]:
+    is_flattened = is_nested and array.ndim == 1
+    return (f"Read as a flat column of {array.size} numbers.",) if is_flattened else ()
+
+
 # A paste without any of these has only numbers in it, perhaps behind `q =`.
 _PASTE_SIGNS = re.compile(r"[\[,\t]|\\begin")
 # None of these is part of a number.
@@ -229,8 +245,10 @@ def _is_plain_formula(text: str) -> bool:
 def _read_choice(field: ChoiceField, sent: object) -> Choice:
     chosen = sent if isinstance(sent, list) and field.several else [sent]
     listed = ", ".join(field.options)
+    options = set()
     for each in chosen:
-        if not isinstance(each, str) or each not in field.options:
+        option = _find_option(field, each) if isinstance(each, str) else None
+        if option is None:
             raise FieldError(
                 f"{field.name} must be one of: {listed}.",
                 field=field.name,
@@ -238,7 +256,17 @@ def _read_choice(field: ChoiceField, sent: object) -> Choice:
                 expected=listed,
                 got=_format_sent(each),
             )
-    return Choice(frozenset(str(each) for each in chosen))
+        options.add(option)
+    return Choice(frozenset(options))
+
+
+def _find_option(field: ChoiceField, written: str) -> str | None:
+    """The option that was chosen; large and small letters differ only where two options do."""
+    if written in field.options:
+        return written
+    folded = written.strip().casefold()
+    alike = [option for option in field.options if option.casefold() == folded]
+    return alike[0] if len(alike) == 1 else None
 
 
 def _read_text(field: TextField, sent: object) -> Text:

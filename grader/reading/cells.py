@@ -108,6 +108,7 @@ class UnwrappedText:
     wrapper: Wrapper
     text: str
     tail: str = ""
+    is_transposed: bool = False
 
 
 _SIGNS = str.maketrans(
@@ -117,11 +118,14 @@ _SIGNS = str.maketrans(
 _NUMPY_SCALAR = re.compile(r"\b(?:np|numpy)\.(?:float|int)[0-9]++\(([^()]*+)\)")
 _HEAD = re.compile(
     r"\s*+(?:[^\W\d]\w*+\s*+=\s*+)?"
-    r"(?P<call>(?:\w++\.)?(?:array|asarray|tensor|matrix|Array|Matrix)\(\s*+(?=\[))?"
+    r"(?P<call>(?:\w++\.)?(?:array|asarray|tensor|matrix|Array|Matrix)\(\s*+(?=[\[(]))?"
 )
-_END_OF_CALL = re.compile(
-    r"\s*+(?:,\s*+(?:\w++\s*+=\s*+)?(?:[\w.:'\"<>]++|\([0-9, ]*+\))?\s*+)*\)[\s;]*+"
+_END_OF_CALL = re.compile(r"\s*+(?:,\s*+(?:\w++\s*+=\s*+)?(?:[\w.:'\"<>]++|\([0-9, ]*+\))?\s*+)*\)")
+_TRANSPOSE = re.compile(
+    r"\s*+(?:\.T(?!\w)|\.transpose\(\)|\.?'|[ᵀ⊤]"
+    r"|\^\s*+(?:\{\s*+)?(?:T|\\top|\\intercal|\\prime|[ᵀ⊤'])(?:\s*+\})?)"
 )
+_BRACKETS_AND_COMMAS = re.compile(r"[()\[\],]")
 _LINE_CONTINUATION = re.compile(r"\.\.\.[ \t]*+\n")
 _BEGIN = re.compile(r"\\begin\{(?P<name>[pbBvV]?matrix|smallmatrix|array)\}(?:\{[clr| ]*+\})?")
 _AROUND_LATEX = re.compile(
@@ -151,26 +155,65 @@ def remove_wrapper(text: str) -> UnwrappedText:
         return latex
     head = _HEAD.match(text)
     start = head.end() if head else 0
+    text = _replace_tuples(text, start)
     if not text.startswith("[", start):
         return UnwrappedText(Wrapper.NONE, " " * start + text[start:].rstrip(" \t\n;"))
     is_call = bool(head and head["call"])
     # Without a closing bracket the text extends to its end, where the error will be found.
     end = text.rfind("]") + 1 or len(text)
     inside, tail = " " * start + text[start:end], text[end:]
-    if not tail.strip(" \t\n;,") or (is_call and _END_OF_CALL.fullmatch(tail)):
+    if is_call and (closing := _END_OF_CALL.match(tail)):
+        tail = tail[closing.end() :]
+    tail, is_transposed = _split_transpose(tail)
+    if not tail.strip(" \t\n;,"):
         tail = ""
     if inside.count("[") == 1 and not is_call:
         inside = _LINE_CONTINUATION.sub(_to_spaces, inside)
-    return UnwrappedText(Wrapper.CALL if is_call else Wrapper.BRACKETS, inside, tail)
+    wrapper = Wrapper.CALL if is_call else Wrapper.BRACKETS
+    return UnwrappedText(wrapper, inside, tail, is_transposed)
+
+
+def _replace_tuples(text: str, start: int) -> str:
+    """The text with square brackets around the tuples of the list or tuple at `start`.
+
+    Round brackets without a comma of their own only group, and stay.
+    """
+    if not text.startswith(("(", "["), start) or "(" not in text[start:]:
+        return text
+    opened: list[int] = []
+    with_comma: set[int] = set()
+    characters = list(text)
+    for found in _BRACKETS_AND_COMMAS.finditer(text, start):
+        match found.group():
+            case "(" | "[":
+                opened.append(found.start())
+            case ",":
+                with_comma.add(opened[-1])
+            case closing:
+                opening = opened.pop()
+                if (characters[opening] == "(") != (closing == ")"):
+                    return text
+                if opening in with_comma:
+                    characters[opening], characters[found.start()] = "[", "]"
+        if not opened:
+            break
+    return "".join(characters)
+
+
+def _split_transpose(tail: str) -> tuple[str, bool]:
+    """What follows a list, without a sign that transposes it, and whether there is one."""
+    sign = _TRANSPOSE.match(tail)
+    return (tail[sign.end() :], True) if sign else (tail, False)
 
 
 def _remove_latex_wrapper(text: str, begin: re.Match[str]) -> UnwrappedText | None:
     end = text.find(rf"\end{{{begin['name']}}}", begin.end())
-    tail = text[end:].partition("}")[2]
+    tail, is_transposed = _split_transpose(text[end:].partition("}")[2])
     around = (text[: begin.start()], tail)
     if end < 0 or not all(map(_AROUND_LATEX.fullmatch, around)):
         return None
-    return UnwrappedText(Wrapper.LATEX, " " * begin.end() + text[begin.end() : end])
+    inside = " " * begin.end() + text[begin.end() : end]
+    return UnwrappedText(Wrapper.LATEX, inside, is_transposed=is_transposed)
 
 
 # Splitting
@@ -199,6 +242,21 @@ _COMMA_NUMBER = re.compile(r"[-+]?[0-9]++(?:,[0-9]++)?(?:[eE][-+]?[0-9]++)?")
 
 def split_cells(body: UnwrappedText, location: FieldLocation) -> tuple[PasteFormat, Tree]:
     """The format of an unwrapped text, and its cells, nested for the shape that is asked for."""
+    form, tree = _split(body, location)
+    return form, _transpose(tree) if body.is_transposed else tree
+
+
+def _transpose(tree: Tree) -> Tree:
+    """The columns of a table of cells as rows; any other tree stays as it is."""
+    if isinstance(tree, Cell):
+        return tree
+    rows = [row for row in tree if not isinstance(row, Cell)]
+    if len(rows) < len(tree) or len(set(map(len, rows))) != 1:
+        return tree
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _split(body: UnwrappedText, location: FieldLocation) -> tuple[PasteFormat, Tree]:
     match body.wrapper:
         case Wrapper.LATEX:
             if DECIMAL_COMMA.search(body.text):

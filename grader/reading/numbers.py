@@ -38,13 +38,14 @@ _MAX_EXACT_INTEGER = 2**53
 
 
 def read_array(value: object, *, field: str, shape: Shape) -> Array:
-    """Read a value of exactly this shape; nothing is stretched, flattened or transposed to fit.
+    """Read a value of exactly this shape; nothing is stretched or transposed to fit.
 
     Parameters
     ----------
     value
         A plain number for a number, a flat list for a column or a row, a list of rows for a
-        matrix. Tuples, NumPy arrays and NumPy numbers are accepted too.
+        matrix. Tuples, NumPy arrays and NumPy numbers are accepted too, and for a column or a row
+        of n numbers also a matrix of n × 1 or 1 × n; `is_nested` tells them apart.
     field
         The name of the answer's field; every message begins with it.
 
@@ -100,7 +101,15 @@ def _read_with_errors(value: object, location: FieldLocation) -> Array:
     errors = list(islice(_find_errors(plain, location), MAX_PLACES))
     if errors:
         raise AnswerRefused(errors)
-    return np.array(plain, dtype=np.float64)
+    return np.array(plain, dtype=np.float64).reshape(location.shape.axes)
+
+
+def is_nested(value: object) -> bool:
+    """Whether a value is a list of lists or an array of several axes."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 1
+    is_list = isinstance(value, list | tuple) and bool(value)
+    return is_list and isinstance(value[0], list | tuple | np.ndarray)  # type: ignore[index]
 
 
 def _find_errors(value: object, location: FieldLocation) -> Iterator[FieldError]:
@@ -132,10 +141,12 @@ def _find_vector_errors(
     value: list[object], location: FieldLocation, layout: _Layout
 ) -> Iterator[FieldError]:
     (length,) = location.shape.axes
+    if not layout.is_ragged and layout.axes in ((length, 1), (1, length)):
+        for index, row in enumerate(value):
+            yield from _find_row_errors(row, location.at(index), length=layout.axes[1])
+        return
     if layout.depth > 1:
-        is_padded = layout.axes in ((length, 1), (1, length))
-        how = f" (in NumPy {location.field}.ravel())" if is_padded else ""
-        hint = f"Write it as a flat list of {format_count(length, 'number')}{how}."
+        hint = f"Write it as a flat list of {format_count(length, 'number')}."
         yield make_shape_error(location, layout.describe(), hint=hint)
         return
     if len(value) != length:

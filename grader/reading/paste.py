@@ -33,7 +33,7 @@ from grader.reading.cells import (
     split_cells,
 )
 from grader.reading.locations import FieldLocation
-from grader.reading.numbers import Array, read_array
+from grader.reading.numbers import Array, is_nested, read_array
 
 MAX_TEXT_LENGTH = 200_000
 
@@ -42,10 +42,14 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 @dataclass(frozen=True, slots=True)
 class PastedArray:
-    """A pasted array: its format, and its numbers with the axes of its shape."""
+    """A pasted array: its format, and its numbers with the axes of its shape.
+
+    ``is_nested`` tells that a vector was a list of lists.
+    """
 
     format: PasteFormat
     values: Array
+    is_nested: bool = False
 
 
 def is_pasted_array(text: str, *, shape: Shape | None = None) -> bool:
@@ -104,7 +108,8 @@ def _list_words(text: str) -> list[str]:
 def read_pasted(text: str, *, field: str, shape: Shape) -> PastedArray:
     """Read a pasted text into an array of exactly this shape.
 
-    A vector may be a flat list, or a single row or column of MATLAB, LaTeX or a table. Between
+    A vector may be a flat list, a list of lists with one number each, or a single row or column
+    of MATLAB, LaTeX or a table. A transpose sign behind a list is obeyed for a matrix. Between
     numbers without commas, a line break inside brackets begins a new row of a matrix, but not of
     a vector, because NumPy breaks long vectors into lines.
 
@@ -139,10 +144,10 @@ def _read(text: str, location: FieldLocation) -> PastedArray:
             raise make_cell_error(replace(location, path=path), cell)
         if value["ellipsis"]:
             raise make_truncated_error(location, cell.start)
+    values = read_values(tree)
     try:
-        return PastedArray(
-            form, read_array(read_values(tree), field=location.field, shape=location.shape)
-        )
+        array = read_array(values, field=location.field, shape=location.shape)
+        return PastedArray(form, array, is_nested(values) and array.ndim == 1)
     except AnswerRefused as refused:
         for error in refused.errors:
             error.column = find_column(tree, error.path)

@@ -71,6 +71,15 @@ def test_whatever_holds_the_numbers_they_are_sent_alike(sent: object) -> None:
     assert prepare_answer({"q": sent}, [VECTOR]).body() == b'{"answer": {"q": [1.0, 2.0, 3.0]}}'
 
 
+@pytest.mark.parametrize("sent", [np.array([[1.0], [2.0], [3.0]]), [[1, 2, 3]]])
+def test_a_matrix_of_one_column_is_sent_as_a_flat_list_with_a_note(sent: object) -> None:
+    """Issue 10, item 16."""
+    prepared = prepare_answer({"q": sent}, [VECTOR])
+
+    assert prepared.answer == {"q": [1.0, 2.0, 3.0]}
+    assert "Read as a flat column of 3 numbers." in repr(build_reading(prepared, [VECTOR]))
+
+
 @pytest.mark.parametrize("sent", [0.25, np.float64(0.25), np.array(0.25), Tensor(0.25)])
 def test_a_number_is_sent_as_a_number(sent: object) -> None:
     assert prepare_answer({"variance": sent}, [NUMBER]).answer == {"variance": 0.25}
@@ -117,7 +126,7 @@ def test_shorter_numbers_are_sent_as_what_they_are(vector: Any) -> None:
             [[1], [2, 3]], "#/answer/q", "answer.shape", "2 rows of different lengths", id="ragged"
         ),
         pytest.param(np.ones(4), "#/answer/q", "answer.shape", "has 4 numbers; 3", id="too long"),
-        pytest.param(np.ones((3, 1)), "#/answer/q", "answer.shape", "3 × 1 matrix", id="a column"),
+        pytest.param(np.ones((4, 1)), "#/answer/q", "answer.shape", "4 × 1 matrix", id="a column"),
         pytest.param(1.0, "#/answer/q", "answer.shape", "a single number", id="a number"),
         pytest.param({"x": 1}, "#/answer/q", "number.type", "an object", id="an object"),
         pytest.param(

@@ -114,7 +114,7 @@ def assert_same(first: NDArray[Any], second: NDArray[Any]) -> None:
 
 @pytest.mark.parametrize("row", rows(STUDENT_TABLES))
 def test_a_formula_is_read_as_the_page_says(row: dict[str, str]) -> None:
-    formula = read_formula(code(row["formula"]), field().scope, named="q")
+    formula = read_formula(code(row["formula"]), field().scope, named="q", shape=field().shape)
     other = read(code(row["the same as"]))
     drawn = stack_variants(variants())
     large = {name: np.full((1, 1), 1000.0) for name in formula.large}

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from grader.domain.shapes import make_column_shape
 from grader.engine.functions import RUBRIC_FUNCTIONS
 from grader.errors import FormulaError
 from grader.formula.eval.evaluate import evaluate_finite
@@ -121,6 +122,26 @@ HOSTILE = [
     ". " * 999,
     "≈" * 1999,
     "approx. " * 240,
+    "1" + " " * 1900 + "%",
+    "1%" * 900,
+    "1e" + "9" * 1900 + "%",
+    "np." * 600,
+    "np.log(" * 200,
+    "np.linalg.pinv(" * 40 + "mu" + ")" * 40,
+    "pinv(ones(200, 200))",
+    "mu[" * 600,
+    "mu[a" + " " * 1900 + "]",
+    "Σ_" * 900,
+    "Σ_{i}" * 300,
+    "sum(" * 300,
+    "sum(mu) " * 200,
+    "mu_a - sum(mu) " + "- sum(mu) " * 60,
+    "... " * 490,
+    "…" * 1999,
+    r"\begin{pmatrix}" * 120,
+    r"\lim_" * 300,
+    "(1," * 600,
+    "(1, 2) " * 280,
     "where " * 330,
     "and " * 490,
     "=" * 1999,
@@ -217,6 +238,7 @@ PIECES = st.sampled_from(
         *("k_b", "a_1", "\\mu_a", "1e5", "e^", "\\pi", "sqrt", "log ", "exp(", "norm(", "I_"),
         *("zeros(", "∑", "≠", "²", "⁻", "ₐ", "𝜇", "½", "\u200b", "\ud800", "\0", "٣", "１"),
         *("\\begin{aligned}", "&=", "\\ell", "{,}", "10\\,000", "softmax(", "\\to\\infty"),
+        *("%", "25% ", "Σ_", "[a]", "np.", "pinv(", "sum(mu)", "D = 2 C", "large C", ". It", "≈ "),
         *("\\in", "\\setminus", "not in ", "\\sqrt", "\\infty", "~", "$", "q = ", "@", "⊗"),
     ]
 )
@@ -259,6 +281,16 @@ def test_no_expression_of_an_author_raises_anything_but_a_formula_error(
     scope = replace(question.scope, functions=RUBRIC_FUNCTIONS, allows_conditions=True)
     with suppress(FormulaError):
         evaluate_finite(read_tree(text, scope), question.environment())
+
+
+@pytest.mark.parametrize("text", ["sum(mu) " * 200, "mu_a - sum(mu)" + " - sum(mu)" * 60])
+def test_a_second_reading_for_a_shape_is_quick_too(text: str) -> None:
+    def read_for_shape() -> None:
+        with suppress(FormulaError):
+            read_formula(text, MEANS.scope, named="q", shape=make_column_shape(4))
+
+    plain = least_seconds(partial(outcome, MEANS, PLAIN_SUM))
+    assert least_seconds(read_for_shape) < MOST_TIMES * plain
 
 
 def deep(frames: int, action: Callable[[], object]) -> object:

@@ -31,9 +31,12 @@ def with_cell(array: list[Any], value: object, *place: int) -> list[Any]:
     [
         pytest.param(VECTOR, {"q": FLAT[:6]}, "answer.shape", "#/answer/q", id="too short"),
         pytest.param(VECTOR, {"q": [*FLAT, 1.0]}, "answer.shape", "#/answer/q", id="too long"),
-        pytest.param(VECTOR, {"q": [FLAT]}, "answer.shape", "#/answer/q", id="a row"),
+        pytest.param(VECTOR, {"q": [[FLAT]]}, "answer.shape", "#/answer/q", id="nested twice"),
         pytest.param(
-            VECTOR, {"q": [[x] for x in FLAT]}, "answer.shape", "#/answer/q", id="a column"
+            VECTOR, {"q": [[x] for x in FLAT[:6]]}, "answer.shape", "#/answer/q", id="a column"
+        ),
+        pytest.param(
+            VECTOR, {"q": [[*FLAT[:6], "x"]]}, "number.type", "#/answer/q/0/6", id="text in a row"
         ),
         pytest.param(VECTOR, {"q": []}, "answer.empty", "#/answer/q", id="empty"),
         pytest.param(VECTOR, {"q": 3}, "answer.shape", "#/answer/q", id="a number"),

@@ -130,14 +130,19 @@ def test_negative_zeros_become_zeros(value: object, shape: Shape) -> None:
             id="a vector too short",
         ),
         pytest.param(
-            [[1.0], [2.0], [3.0]], make_column_shape(3), "answer.shape", (),
-            "q is a 3 × 1 matrix; a column vector of 3 numbers is needed.",
-            id="a nested column",
+            [[1.0], [2.0]], make_column_shape(3), "answer.shape", (),
+            "q is a 2 × 1 matrix; a column vector of 3 numbers is needed.",
+            id="a nested column that is too short",
         ),
         pytest.param(
-            [[1.0, 2.0, 3.0]], make_row_shape(3), "answer.shape", (),
-            "q is a 1 × 3 matrix; a row vector of 3 numbers is needed.",
-            id="a nested row",
+            [[1.0], [None], [3.0]], make_column_shape(3), "number.type", (1, 0),
+            "q, row 2, entry 1 is null; write a plain number such as 0.25.",
+            id="null in a nested column",
+        ),
+        pytest.param(
+            [[1.0, 2.0, True]], make_column_shape(3), "number.type", (0, 2),
+            "q, row 1, entry 3 is true; write a plain number such as 0.25.",
+            id="true in a nested row",
         ),
         pytest.param(
             [[1.0], [2.0, 3.0]], make_column_shape(3), "answer.shape", (),
@@ -255,8 +260,8 @@ def test_a_fault_has_a_code_a_place_and_a_sentence(
 @pytest.mark.parametrize(
     ("value", "shape", "hint"),
     [
-        pytest.param([[1.0], [2.0]], make_column_shape(2), "as a flat list", id="a nested column"),
-        pytest.param([[1.0, 2.0]], make_column_shape(2), "as a flat list", id="a nested row"),
+        pytest.param([[1.0, 2], [3, 4]], make_column_shape(4), "as a flat list", id="a square"),
+        pytest.param([[[1.0, 2.0]]], make_column_shape(2), "as a flat list", id="nested twice"),
         pytest.param(
             [[1], [2], [3]], make_matrix_shape(1, 3), "transposed: send q.T", id="a transpose"
         ),

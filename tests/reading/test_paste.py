@@ -104,7 +104,14 @@ def as_numpy(numbers: Array, write: Callable[[Array], str]) -> str:
         pytest.param("q = 0.25", id="a named single number"),
         pytest.param("2 [1, 2, 0]", id="a multiple of a list"),
         pytest.param("[1, 0] [0, 1]", id="two lists"),
-        pytest.param("[1, 2, 0]^T", id="a transposed list"),
+        pytest.param("[1, 2, 0]^T [1, 2, 3]", id="a row and a column"),
+        pytest.param("[1, 2, 0]^2", id="a power of a list"),
+        pytest.param("(1, 2, k_a)", id="a tuple with a symbol"),
+        pytest.param("(1 + 2, 3)", id="a tuple with a sum"),
+        pytest.param("(5)", id="a number in brackets"),
+        pytest.param("[(1)(2), 3]", id="a product in a list"),
+        pytest.param("(1, 2) mu_a", id="a tuple and a symbol"),
+        pytest.param("(1, 2]", id="brackets that do not match"),
         pytest.param("np.array([1, 2]) * 2", id="an array and an operator"),
         pytest.param("np.array([1, 2], float) * np.sqrt(2)", id="an array and a call"),
         pytest.param(r"\begin{pmatrix}1 & 2\end{pmatrix} \mu_a", id="a matrix and a symbol"),
@@ -252,7 +259,8 @@ def test_a_vector_may_stand_upright_or_lie(text: str, shape: Shape) -> None:
     ("text", "shape", "code", "path", "place"),
     [
         pytest.param("[1, 2]", column(3), "answer.shape", (), None, id="too short"),
-        pytest.param("[[1], [2]]", column(2), "answer.shape", (), None, id="a nested column"),
+        pytest.param("[[1], [2]]", column(3), "answer.shape", (), None, id="a nested column"),
+        pytest.param("[[1], [nan]]", column(2), "number.nan", (1, 0), 8, id="in a nested column"),
         pytest.param("1 2\n3 4", column(4), "answer.shape", (), None, id="a table for a vector"),
         pytest.param("[1, 2, 3]", matrix(1, 3), "answer.shape", (), None, id="flat for a matrix"),
         pytest.param("[1 2; 3 4; 5 6]", matrix(2, 3), "answer.shape", (), None, id="transposed"),
@@ -378,9 +386,9 @@ def test_a_refusal_has_a_code_and_a_place(
             id="a decimal comma",
         ),
         pytest.param(
-            "[[1], [2]]", column(2),
-            "q is a 2 × 1 matrix; a column vector of 2 numbers is needed. "
-            "Write it as a flat list of 2 numbers (in NumPy q.ravel()).",
+            "[[1], [2]]", column(3),
+            "q is a 2 × 1 matrix; a column vector of 3 numbers is needed. "
+            "Write it as a flat list of 3 numbers.",
             id="a shape, in the words of sent numbers",
         ),
     ],
@@ -423,11 +431,12 @@ def test_no_more_than_twenty_characters_of_the_text_are_repeated() -> None:
             "\\",
         ],
         *["...\n", "[1],", ",a", "1e", "np.float64(", "array(", r"\begin{array}{", r"\left", "&"],
+        *["(", "(1,", ")", "(1, 2),", "^T", "'"],
     ],
 )
 def test_no_text_takes_more_than_linear_time(unit: str) -> None:
     many = unit * (MAX_TEXT_LENGTH // 4 // len(unit))
-    befores = ["", "[1", "[[1", "array([1]", "q", r"\begin{matrix}"]
+    befores = ["", "[1", "[[1", "(1,", "array([1]", "q", r"\begin{matrix}"]
     for before, after in product(befores, ["", "]", "x", r"\end{matrix}"]):
         begun = time.perf_counter()
 

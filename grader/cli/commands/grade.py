@@ -35,6 +35,7 @@ from grader.feedback.receipt import Receipt, compose_receipt, list_verdicts
 from grader.feedback.report import Report, build_report
 from grader.feedback.sentences import describe_outcome
 from grader.grading.receipts.bundle import EarlierQuestion, compose_bundle, write_bundle
+from grader.reading.answer import list_notes
 from grader.rubric.catalog import Rubric
 
 EXAMPLES = """\
@@ -106,7 +107,7 @@ def grade(
     if as_json:
         print_json(report.model_dump(mode="json"))
         return
-    _print_report(rubric, report, has_earlier=uses is not None)
+    _print_report(rubric, submission, report, has_earlier=uses is not None)
     for picture in pictures:
         console.print()
         console.print(draw_text(picture, width=min(console.width, _MAX_PLOT_WIDTH)))
@@ -190,8 +191,13 @@ def _write(path: Path, text: str) -> None:
         raise OperatorError(f"{path} cannot be written: {error.strerror}.") from None
 
 
-def _print_report(rubric: Rubric, report: Report, *, has_earlier: bool) -> None:
+def _print_report(
+    rubric: Rubric, submission: Submission, report: Report, *, has_earlier: bool
+) -> None:
     console.print(f"{rubric.id} · [bold]{escape(render_tex(rubric.form.title))}[/]\n")
+    for name, value in submission.answer.values.items():
+        for note in list_notes(value):
+            console.print(f"{name}: {note}\n", markup=False)
     if report.uses is not None:
         console.print(
             f"{_describe_used(rubric, report.uses, has_earlier=has_earlier)}\n", markup=False

@@ -96,9 +96,7 @@ def _compare_batch(
         figures = own[:, row : row + 1]
         if is_open[row]:
             alone = select_rows(environment, slice(row, row + 1))
-            between = [
-                _measure(question, criteria, alone, context, each) for each in lengths[1:-1]
-            ]
+            between = [_measure(question, criteria, alone, context, each) for each in lengths[1:-1]]
             last = longest[:, row : row + 1]
             figures = _interpolate(np.concatenate([figures, *between, last], axis=1))
         lines.append(_judge_numbers(question, criteria, predicted[:, row], figures))

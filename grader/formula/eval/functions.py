@@ -162,6 +162,12 @@ def _transposed(shapes: Sequence[Shape]) -> Shape:
     return shapes[0].transposed()
 
 
+def _transposed_matrix(shapes: Sequence[Shape]) -> Shape:
+    if shapes[0].kind is not Kind.MATRIX:
+        raise ShapeError(f"takes a matrix, but it is given {shapes[0].describe()}")
+    return shapes[0].transposed()
+
+
 def _least(shapes: Sequence[Shape]) -> Shape:
     if len(shapes) > 1 and any(shape != NUMBER for shape in shapes):
         raise ShapeError("takes several numbers, or one vector or matrix")
@@ -206,6 +212,20 @@ def inverse(matrices: Array) -> Array:
         if matrices.ndim == 2:
             return np.full_like(matrices, np.nan)
         return np.stack([inverse(each) for each in matrices])
+
+
+def pseudo_inverse(matrices: Array) -> Array:
+    """The Moore–Penrose inverse of every matrix; NaN for those that are not finite.
+
+    Singular values as small as the rounding error of the largest count as zero.
+    """
+    rounding = max(matrices.shape[-2:]) * float(np.finfo(np.float64).eps)
+    try:
+        return np.asarray(np.linalg.pinv(matrices, rcond=rounding))
+    except np.linalg.LinAlgError:
+        if matrices.ndim == 2:
+            return np.full_like(matrices.T, np.nan)
+        return np.stack([pseudo_inverse(each) for each in matrices])
 
 
 def _transpose(values: Array, *, shapes: Sequence[Shape]) -> Array:
@@ -267,6 +287,7 @@ CORE_FUNCTIONS: Mapping[str, Function] = MappingProxyType(
         ),
         "diag": Function((1, 1), _diagonal, _diag),
         "inv": Function((1, 1), _square, lambda values, shapes: inverse(values)),
+        "pinv": Function((1, 1), _transposed_matrix, lambda values, shapes: pseudo_inverse(values)),
         "transpose": Function((1, 1), _transposed, _transpose),
         "zeros": _sized(np.zeros),
         "ones": _sized(np.ones),

@@ -14,7 +14,13 @@ from enum import Enum, auto
 from itertools import islice
 
 from grader.errors import FormulaError
-from grader.formula.syntax.notation import COMMAND_NAMES, GREEK, SUBSCRIPT_LETTERS
+from grader.formula.syntax.notation import (
+    COMMAND_NAMES,
+    DOTS,
+    DOTS_HINT,
+    GREEK,
+    SUBSCRIPT_LETTERS,
+)
 
 MAX_DEFINITIONS = 20
 DECIMAL_HINT = "Write decimals with a point and thousands without a separator: 0.5, 10000."
@@ -172,13 +178,13 @@ def _cut_explanation(text: str, named: str) -> str:
     commas = []
     for stop in _FULL_STOP.finditer(text):
         start = stop.start()
-        # In `40. k_a` the point belongs to the number.
-        if text[start - 1 : start].isdigit() and not _CAPITALISED_WORD.match(text, stop.end()):
-            continue
         definition = _START_OF_DEFINITION.match(text, stop.end())
         name = definition["name"] if definition else ""
         if name and (name in text[:start] or _is_same_name(_normalize_name(name), named)):
             commas.append(start)
+            continue
+        # In `40. k_a` the point belongs to the number.
+        if text[start - 1 : start].isdigit() and not _CAPITALISED_WORD.match(text, stop.end()):
             continue
         text = text[:start]
         break
@@ -409,6 +415,8 @@ def _make_second_formula_error(text: str, clause: _Clause) -> FormulaError:
         hint = "Declare a constant as large with C >> 0, or give it a value: C = 50."
     elif _DECIMAL_COMMA.match(text, clause.start - 2):
         hint = DECIMAL_HINT
+    elif DOTS.search(text):
+        hint = DOTS_HINT
     if clause.word not in ("", "and"):
         start = clause.end - len(written.lstrip())
         return _make_missing_constants_error(clause.word, start, hint)

@@ -17,13 +17,15 @@ from grader.formula.syntax.notation import (
     COMMAND_BARS,
     COMMAND_NAMES,
     COMMAND_SIGNS,
+    DOTS,
+    DOTS_HINT,
     GREEK,
     SIGNS,
     SUBSCRIPT_LETTERS,
     SUPERSCRIPT_DIGITS,
     SUPERSCRIPT_MINUS,
 )
-from grader.formula.syntax.sum_header import SUM_SIGN, read_header
+from grader.formula.syntax.sum_header import SUM_SIGN, SumHeader, read_header
 from grader.formula.typed.scope import FormulaScope
 
 MAX_TOKENS = 500
@@ -103,6 +105,13 @@ _NUMBER = re.compile(
     r"(?:[0-9]{1,3}(?:_+[0-9]{3})+(?![0-9_])|[0-9]+)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?"
     r"|\.[0-9]+(?:[eE][+-]?[0-9]+)?"
 )
+_PERCENT = re.compile(r"\s*+\\?%")
+# The prefix of a function that the language has, too: np.log, np.linalg.inv.
+_MODULE = re.compile(
+    r"(?:np|numpy|math|torch|scipy)\.(?:linalg\.|special\.)?(?=(?P<name>[A-Za-z]\w*+))"
+)
+_LIMIT = re.compile(r"lim\s*+_")
+_BEGIN = re.compile(r"\\begin\s*+\{(?P<name>[A-Za-z]++\*?)\}")
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _DOT_T = re.compile(r"\.T(?![A-Za-z0-9_])")
 _COMPARE = re.compile(r"<=|>=")
@@ -128,6 +137,13 @@ def read_tokens(text: str, scope: FormulaScope) -> list[Token]:
         At an unknown name, a sign without meaning or a bracket without its counterpart.
     """
     return _Lexer(text, scope).tokens()
+
+
+def _to_hundredths(digits: str) -> str:
+    """A number of percent as a plain number: `0.25` for `25`."""
+    mantissa, _, exponent = digits.lower().partition("e")
+    # Read at once, because dividing the nearest float by 100 would round twice.
+    return repr(float(f"{mantissa}e{int(exponent or 0) - 2}")).removesuffix(".0")
 
 
 class _Lexer:
@@ -163,10 +179,8 @@ class _Lexer:
         character = text[start]
         if match := _NUMBER.match(text, start):
             self._take_number(match)
-        elif match := SUM_SIGN.match(text, start):
-            header, end = read_header(text, start, match.end())
-            self.names.bound.add(header.bound)
-            self._add("SUM", header, end)
+        elif (match := SUM_SIGN.match(text, start)) and not self._is_named_sigma(match):
+            self._take_sum(match)
         elif character.isascii() and character.isalpha():
             self._take_letters()
         elif character in GREEK:
@@ -179,6 +193,29 @@ class _Lexer:
             self._take_command()
         else:
             self._take_sign(character)
+
+    def _is_named_sigma(self, match: re.Match[str]) -> bool:
+        """Whether a capital sigma is a name of the question or of the writer, and no sum sign."""
+        scope = self.scope
+        known = (scope.shapes, scope.constants, scope.families, scope.own)
+        return match["sigma"] is not None and any(
+            name.partition("_")[0] == "Sigma" for names in known for name in names
+        )
+
+    def _take_sum(self, match: re.Match[str]) -> None:
+        header, end = read_header(self.text, self.position, match.end())
+        if (
+            match["sigma"]
+            and header == SumHeader(header.bound)
+            and header.bound in self.scope.indices
+        ):
+            raise self._error(
+                f"Σ_{header.bound} could be a sum, or a matrix with the index {header.bound}.",
+                hint=rf"Write a sum as \sum_{header.bound}. A matrix Σ is not given here.",
+                code="formula.sum",
+            )
+        self.names.bound.add(header.bound)
+        self._add("SUM", header, end)
 
     def _take_sign(self, character: str) -> None:
         text, start = self.text, self.position
@@ -195,6 +232,8 @@ class _Lexer:
             self._add(kind, sign, start + 1)
         elif unicodedata.decomposition(character).startswith("<fraction>"):
             self._add("NUMBER", str(unicodedata.numeric(character)), start + 1)
+        elif DOTS.match(text, start):
+            raise self._dots()
         else:
             raise self._meaningless(character)
 
@@ -219,7 +258,10 @@ class _Lexer:
     def _take_number(self, match: re.Match[str]) -> None:
         if self.brackets.awaits_argument() and match[0][0] != ".":
             return self._add("NUMBER", match[0][0], self.position + 1)
-        self._add("NUMBER", match[0].replace(DIGIT_GAP, ""), match.end())
+        digits = match[0].replace(DIGIT_GAP, "")
+        if percent := _PERCENT.match(self.text, match.end()):
+            return self._add("NUMBER", _to_hundredths(digits), percent.end())
+        self._add("NUMBER", digits, match.end())
 
     def _take_superscript(self, match: re.Match[str]) -> None:
         """Read a superscript such as ⁻¹ as a power: tokens that share their position."""
@@ -253,7 +295,15 @@ class _Lexer:
     def _take_letters(self) -> None:
         if self.scope.allows_conditions and (match := _AND.match(self.text, self.position)):
             return self._add("AND", "and", match.end())
-        self._take_name(self.names.read_letters(self.position))
+        if _LIMIT.match(self.text, self.position) and not self.scope.knows("lim"):
+            raise self._limit()
+        self._take_name(self.names.read_letters(self._after_module()))
+
+    def _after_module(self) -> int:
+        """The position of a name, without the module before it if the language has it, too."""
+        match = _MODULE.match(self.text, self.position)
+        is_known = match and (match["name"] in self.scope.functions or match["name"] == "pi")
+        return match.end() if match and is_known else self.position
 
     def _take_name(self, found: NameMatch) -> None:
         if found.kind != "FUNCTION":
@@ -303,7 +353,42 @@ class _Lexer:
             code="formula.sum",
         )
 
+    def _dots(self) -> FormulaError:
+        return self._error(
+            "It is unclear what these dots stand for.", hint=DOTS_HINT, code="formula.syntax"
+        )
+
+    def _limit(self) -> FormulaError:
+        return self._error(
+            "Limits cannot be computed here.",
+            hint="Leave the limit out and declare the constant as large: … where C >> 0.",
+            code="formula.syntax",
+        )
+
+    def _infinity(self) -> FormulaError:
+        return self._error(
+            "Infinity is not a number.",
+            hint="Write a constant and declare it as large, … where C >> 0, or a number: 1e6.",
+            code="formula.syntax",
+        )
+
+    def _unfinished(self, name: str) -> FormulaError:
+        return self._error(
+            rf"\begin{{{name}}} has no \end{{{name}}}.",
+            hint="Add it after the last row, or send the numbers as a list.",
+            code="formula.brackets",
+        )
+
     def _unknown_command(self, match: re.Match[str]) -> FormulaError:
+        if DOTS.match(match[0]):
+            return self._dots()
+        if match[1] == "lim":
+            return self._limit()
+        if match[1] == "infty":
+            return self._infinity()
+        begin = _BEGIN.match(self.text, self.position)
+        if begin and rf"\end{{{begin['name']}}}" not in self.text:
+            return self._unfinished(begin["name"])
         hint = ""
         if match[1] in ("begin", "end"):
             hint = "Send a matrix as numbers, or as a list of its rows: [u_a, u_b]."
@@ -318,6 +403,8 @@ class _Lexer:
         )
 
     def _meaningless(self, character: str) -> FormulaError:
+        if character == "∞":
+            return self._infinity()
         shown = repr(character) if character.isascii() else f"{character} (U+{ord(character):04X})"
         hints = {
             "=": "Send only one expression; define your own constants after 'where'.",

@@ -34,6 +34,7 @@ _LABEL = re.compile(r"[A-Za-z0-9]+")
 _SQUARE = re.compile(r"(\w+)(?:\\times|×|x)(\w+)")
 _IDENTITY_WORD = "Id"
 _POWER = re.compile(rf"\s*(\^|\*\*|[{''.join(SUPERSCRIPT_DIGITS)}{SUPERSCRIPT_MINUS}])")
+_BRACKETED_LABEL = re.compile(r"\[\s*+([A-Za-z0-9]++)\s*+\]")
 _UNDERSCORE = re.compile(r"\s*(_)\s*")
 
 
@@ -99,7 +100,7 @@ class NameReader:
         start, end
             The position of the name itself, written in letters, as a sign or as a command.
         """
-        subscript = self._subscript(end)
+        subscript = self._subscript(end) or self._bracketed_subscript(name, start, end)
         if subscript is None:
             return self._without_subscript(name, start, end)
         if name in self.scope.functions:
@@ -186,6 +187,32 @@ class NameReader:
                 "A subscript is missing after this '_'.", column=start + 1, code="formula.syntax"
             )
         return _Subscript(match[0], start, match.end(), is_whole=False)
+
+    def _bracketed_subscript(self, name: str, start: int, end: int) -> _Subscript | None:
+        """The subscript of a member in the notation of programs, `k[a]`; None for other lists."""
+        match = _BRACKETED_LABEL.match(self.text, end)
+        if match is None or name not in self.scope.families:
+            return None
+        label = match[1]
+        if label.isdigit():
+            raise self._ambiguous_number(name, label, start)
+        if self._fitting(name, label) is None:
+            return None
+        return _Subscript(label, end, match.end(), is_whole=True)
+
+    def _ambiguous_number(self, name: str, label: str, start: int) -> FormulaError:
+        family = self.scope.families[name]
+        hint = ""
+        if family.numbered:
+            hint = f"Write {name}_1 for the first member."
+        elif family.labels:
+            hint = f"Write {name}_{next(iter(family.labels))}."
+        return FormulaError(
+            f"It is unclear whether {name}[{label[:20]}] counts from 0 or from 1.",
+            column=start + 1,
+            code="formula.subscript",
+            hint=hint,
+        )
 
     def _fitting(self, name: str, label: str) -> str | None:
         """The subscript as the family or the identity knows it; None where it does not."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 _GREEK_NAMES = (
     *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"),
     *("iota", "kappa", "lambda", "mu", "nu", "xi", "omicron", "pi"),
@@ -55,6 +57,10 @@ COMMAND_SIGNS = {
     "top": ("TRANSPOSE", "^T"), "intercal": ("TRANSPOSE", "^T"), "prime": ("TRANSPOSE", "^T"),
     **dict.fromkeys(("frac", "tfrac", "dfrac", "cfrac", "nicefrac", "sfrac"), ("FRACTION", "/")),
 }  # fmt: skip
+
+#: Dots that leave something out, and what to write instead.
+DOTS = re.compile(r"\.{2,}|[…⋯]|\\[cdlv]?dots[a-z]?(?![A-Za-z])")
+DOTS_HINT = r"Write out all terms, or a sum: \sum_{i=1}^n."
 
 #: LaTeX commands that are bars: how wide, and whether they open, close or do either.
 COMMAND_BARS = {

@@ -23,8 +23,10 @@ class SumHeader:
     included: tuple[str, ...] | None = None
 
 
-#: A sum sign with a header; `sum(…)` is a function.
-SUM_SIGN = re.compile(r"(?:\\sum(?![A-Za-z])|∑|sum)\s*(?=[_^])")
+#: A sum sign with a header; `sum(…)` is a function. A capital sigma may also be a name.
+SUM_SIGN = re.compile(
+    r"(?:\\sum(?![A-Za-z])|∑|sum)\s*(?=[_^])|(?P<sigma>\\Sigma(?![A-Za-z])|Σ)\s*(?=_)"
+)
 
 _UNEQUAL = (
     r"\\neq?(?![A-Za-z])|≠|!=|<>|\\notin(?![A-Za-z])|\\not\s*(?:\\in(?![A-Za-z])|=)|∉|not\s+in\b"

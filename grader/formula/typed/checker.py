@@ -17,6 +17,7 @@ from grader.domain.shapes import CONDITION, NUMBER, Kind
 from grader.errors import FormulaError
 from grader.formula.errors import make_error
 from grader.formula.render import to_short_text
+from grader.formula.syntax.clauses import DECIMAL_HINT
 from grader.formula.syntax.names import SubscriptedName, make_index_error
 from grader.formula.syntax.sum_header import SumHeader
 from grader.formula.typed import operators
@@ -182,6 +183,17 @@ class _Checker:
         items = [self.value(child) for child in _trees(arguments)]
         return operators.build_stack(items, _start(opening))
 
+    def _tuple(
+        self, opening: Token, first: Any, comma: Token, arguments: Any, closing: Token
+    ) -> t.Node:
+        is_decimal = first.data == "number" and first.children[0].end_pos == comma.start_pos
+        raise make_error(
+            "',' is not expected here.",
+            _start(comma),
+            hint=DECIMAL_HINT if is_decimal else "Write a list in square brackets: [1, 2, 3].",
+            code="formula.syntax",
+        )
+
     # Functions
 
     def _apply(self, name: Token, argument: Any) -> t.Node:
@@ -194,9 +206,16 @@ class _Checker:
         function = self.scope.functions[name]
         if function.index:
             return operators.build_unit_vector(_only_name(arguments), self.scope, start)
-        nodes = [self.node(child) for child in _trees(arguments)]
+        if name == "sum" and self.scope.sums_members:
+            family = self.scope.find_family(_only_name(arguments))
+            if family is not None:
+                return operators.build_member_sum(family, self.scope, start)
         if function.sizes:
+            nodes = [self.node(child) for child in _trees(_open_tuple(arguments))]
             return operators.build_sized_call(str(name), function, nodes, start)
+        nodes = [self.node(child) for child in _trees(arguments)]
+        if name == "dot" and any(node.shape.kind is Kind.MATRIX for node in nodes[:2]):
+            return operators.build_matrix_dot(nodes, start)
         return operators.build_call(str(name), function, nodes, start)
 
     # Sums over an index
@@ -257,6 +276,15 @@ def _only_name(arguments: Any) -> str:
             return str(name)
         case _:
             return ""
+
+
+def _open_tuple(arguments: Any) -> Any:
+    """The arguments, or those of the tuple that is the only one: `zeros((n, d))`."""
+    match _trees(arguments):
+        case [Tree(data="tuple", children=[_, first, _, Tree(children=others), _])]:
+            return Tree("arguments", [first, *others])
+        case _:
+            return arguments
 
 
 def _trees(arguments: Any) -> list[Any]:

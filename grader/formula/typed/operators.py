@@ -5,6 +5,8 @@ Nothing broadcasts except numbers. Messages say what was found and what would he
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from grader.domain.shapes import (
     CONDITION,
     NUMBER,
@@ -18,7 +20,7 @@ from grader.formula.errors import make_error
 from grader.formula.eval.functions import Function, ShapeError
 from grader.formula.render import Precedence, to_short_text
 from grader.formula.typed import tree as t
-from grader.formula.typed.scope import FormulaScope
+from grader.formula.typed.scope import Family, FormulaScope
 
 _MIN_POWER, _MAX_POWER = -1, 8
 #: The largest size that may be written, as in `zeros(1024)`.
@@ -203,6 +205,28 @@ def build_stack(items: list[t.Node], start: int) -> t.Node:
     return t.Stack(shape=shape, start=start, items=tuple(items))
 
 
+def find_column(node: t.Node) -> t.Node | None:
+    """The column that a row of listed numbers, `2 [1, 0]^T`, stands for on paper.
+
+    None for any other row, such as `mu_a^T`.
+    """
+    match node:
+        case t.Transpose(operand=t.Stack(shape=shape) as column) if shape.kind is Kind.COLUMN:
+            return replace(column, start=node.start)
+        case t.Negate(operand=operand) if inner := find_column(operand):
+            return replace(node, shape=inner.shape, operand=inner)
+        case t.Divide(left=left) if inner := find_column(left):
+            return replace(node, shape=inner.shape, left=inner)
+        case t.Multiply(left=left, right=right, product=t.Product.SCALE):
+            first, second = find_column(left), find_column(right)
+            inner = first or second
+            return inner and replace(
+                node, shape=inner.shape, left=first or left, right=second or right
+            )
+        case _:
+            return None
+
+
 # Functions
 
 
@@ -231,6 +255,29 @@ def build_call(name: str, function: Function, arguments: list[t.Node], start: in
         arguments=tuple(arguments),
         shapes=shapes,
     )
+
+
+def build_matrix_dot(arguments: list[t.Node], start: int) -> t.Node:
+    """The meaning of `dot` with a matrix, which is NumPy's: the product."""
+    if len(arguments) != 2:
+        raise make_error(
+            f"dot takes 2 arguments in brackets, not {len(arguments)}.",
+            start,
+            code="formula.arguments",
+        )
+    return replace(build_product(*arguments), start=start)
+
+
+def build_member_sum(family: Family, scope: FormulaScope, start: int) -> t.Node:
+    """The sum of all members of a family, as a column."""
+    shape = make_matrix_shape(family.count, family.length)
+    if family.by_columns:
+        shape = shape.transposed()
+    matrix: t.Node = t.Name(shape=shape, start=start, name=family.source)
+    if not family.by_columns:
+        matrix = build_transpose(matrix, start)
+    count = t.Number(shape=NUMBER, start=start, value=family.count, text=str(family.count))
+    return build_product(matrix, build_sized_call("ones", scope.functions["ones"], [count], start))
 
 
 def build_sized_call(name: str, function: Function, sizes: list[t.Node], start: int) -> t.Node:

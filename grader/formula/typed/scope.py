@@ -58,6 +58,7 @@ class FormulaScope:
     ``constants`` are numbers known without drawing anything (``n``, ``d``), and may give sizes;
     ``shapes`` are the other values; ``indices`` are drawn indices, which occur as subscripts only.
     ``own`` are the names that the writer defines beside the formula, known before their values are.
+    With ``sums_members``, `sum(k)` of a family is the sum of its members and not of all entries.
     """
 
     shapes: Mapping[str, Shape] = field(default_factory=dict)
@@ -67,6 +68,7 @@ class FormulaScope:
     own: frozenset[str] = frozenset()
     functions: Mapping[str, Function] = field(default_factory=lambda: CORE_FUNCTIONS)
     allows_conditions: bool = False
+    sums_members: bool = False
 
     def with_shapes(self, shapes: Mapping[str, Shape]) -> FormulaScope:
         """This scope with further values; a matrix among them is a family by its rows."""
@@ -90,6 +92,11 @@ class FormulaScope:
     def knows(self, name: str) -> bool:
         """Whether the name stands for a value, a function or an index by itself."""
         return self.is_value(name) or name in self.functions or name in self.indices
+
+    def find_family(self, name: str) -> Family | None:
+        """The family of this name, or the one whose members the matrix of this name holds."""
+        by_source = {family.source: family for family in self.families.values()}
+        return self.families.get(name) or by_source.get(name)
 
     def members(self) -> Iterator[str]:
         """The names of members by letter, such as ``mu_a``, for telling what is known."""

@@ -18,7 +18,15 @@ from grader.formula.eval.evaluate import LazyMatrix
 from grader.formula.formula import Formula
 from grader.grading.context import GradingContext
 from grader.grading.serialize import decode_variant
-from grader.reading.answer import Choice, ExternalScore, Numbers, Text, Value, read_answer
+from grader.reading.answer import (
+    Choice,
+    ExternalScore,
+    Numbers,
+    Text,
+    Value,
+    list_notes,
+    read_answer,
+)
 from grader.reading.fields import ArrayField, FileField, TextField
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
@@ -41,6 +49,8 @@ class AnswerFieldReading(ReportModel):
     latex: str | None = None
     """A formula in LaTeX."""
     characters: int | None = None
+    notes: tuple[str, ...] = ()
+    """How it was read, in sentences, where that may surprise."""
 
 
 class AnswerReading(ReportModel):
@@ -99,6 +109,7 @@ def _reading(name: str, value: Value, *, is_file: bool) -> AnswerFieldReading:
                 shape=value.array.shape,
                 format=value.format,
                 values=value.array.tolist(),
+                notes=list_notes(value),
             )
         case Formula():
             return AnswerFieldReading(
@@ -107,6 +118,7 @@ def _reading(name: str, value: Value, *, is_file: bool) -> AnswerFieldReading:
                 shape=value.shape.axes,
                 text=value.to_text(),
                 latex=value.to_latex(),
+                notes=list_notes(value),
             )
         case Choice():
             return AnswerFieldReading(field=name, read_as="choice", values=sorted(value.options))

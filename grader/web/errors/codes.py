@@ -224,6 +224,7 @@ _ANSWER = {
     "number.precision": Meaning(
         "An integer is too large to be held exactly", "Write it with a decimal point."
     ),
+    "number.range_given": Meaning("There are two numbers instead of one", "Send one number."),
     "choice.unknown": Meaning("This is not one of the options", "Choose one that is listed."),
     "text.type": Meaning("The field takes text", "Send a string."),
     "text.length": Meaning("The text is too long", "Shorten it."),

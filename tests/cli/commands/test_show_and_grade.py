@@ -145,6 +145,13 @@ def test_a_wrong_answer_is_no_error_and_its_misconception_is_told() -> None:
     assert "Median weights" in result.stdout
 
 
+def test_grade_says_how_an_answer_was_read_where_that_may_surprise() -> None:
+    """Issue 10, item 16."""
+    read = run("grade", "attention-exploration/3b", "--answer", '{"q": "40 k_a. It is large."}')
+
+    assert "q: Read up to the full stop; put explanations into the field for them." in read.stdout
+
+
 def test_a_part_that_people_read_claims_no_automatic_points() -> None:
     assert (
         "\n5 points to be graded by a person."

@@ -77,6 +77,20 @@ def test_checking_is_free_and_says_how_an_answer_was_read(world: World) -> None:
     assert world.read(question_path(AVERAGE), "ada")["standing"]["attempts"] == 0
 
 
+def test_checking_notes_how_an_answer_was_read_where_that_may_surprise(world: World) -> None:
+    """Issue 10, item 16."""
+
+    def notes(sent: Any) -> Any:
+        response = world.post(question_path(AVERAGE) + "/check", "ada", {"answer": {"q": sent}})
+        return response.json()["fields"][0]["notes"]
+
+    assert notes("40 (k_a + k_b)") == []
+    assert notes([[1.0]] * 7) == ["Read as a flat column of 7 numbers."]
+    assert notes("40 k_a. It is large.") == [
+        "Read up to the full stop; put explanations into the field for them."
+    ]
+
+
 @pytest.mark.parametrize(
     ("answer", "code", "pointer"),
     [

@@ -148,6 +148,8 @@ def test_a_part_of_the_page_is_sent_where_only_that_is_asked_for(world: World) -
     [
         ("40 (k_a + k_b)", "formula"),
         ("[1, 2, 3, 4, 5, 6, 7]", "7"),
+        ("[[1], [2], [3], [4], [5], [6], [7]]", "Read as a flat column of 7 numbers."),
+        ("40 k_a. It is large.", "Read up to the full stop"),
         ("[1, 2]", "7 are needed"),
         ("40 k_z", "k_z"),
         ("", ""),
@@ -160,6 +162,15 @@ def test_a_field_is_read_while_it_is_written(world: World, text: str, expected: 
 
     assert part.status_code == 200
     assert expected in part.text
+
+
+def test_a_checked_answer_shows_what_may_surprise(world: World) -> None:
+    """Issue 10, item 16."""
+    ada = Browser(world, "ada")
+
+    page = ada.call("POST", AVERAGE, {"action": "check", "answer.q": "40 k_a. It is large."}).text
+
+    assert "Read up to the full stop; put explanations into the field for them." in page
 
 
 @pytest.mark.parametrize("rubric", list(shipped().rubrics()), ids=lambda rubric: rubric.id)
