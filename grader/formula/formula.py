@@ -76,13 +76,18 @@ class Formula:
 
 # Pages read the same text at every pause in typing, and students write the same formulas.
 @cached(LRUCache(1 << 18, getsizeof=lambda formula: len(formula.text) + 1), lock=Lock())
-def read_formula(text: str, scope: FormulaScope, *, named: str = "") -> Formula:
+def read_formula(
+    text: str, scope: FormulaScope, *, named: str = "", shape: Shape | None = None
+) -> Formula:
     """Read a formula.
 
     Parameters
     ----------
     named
         The name of the quantity; a leading ``named =`` is dropped.
+    shape
+        The shape that is asked for, from which ``I`` can have its size. The formula may still have
+        another shape.
 
     Raises
     ------
@@ -96,12 +101,15 @@ def read_formula(text: str, scope: FormulaScope, *, named: str = "") -> Formula:
         constants={**scope.constants, **constants},
         shapes={**scope.shapes, **dict.fromkeys(large, NUMBER)},
     )
-    return Formula(text, _read_tree(clauses.body, inner), constants, large)
+    return Formula(text, _read_tree(clauses.body, inner, shape), constants, large)
 
 
-def read_tree(text: str, scope: FormulaScope) -> t.Node:
-    """Read an author's expression, without constants of its own and without a left side."""
-    return _read_tree(_normalize(text), scope)
+def read_tree(text: str, scope: FormulaScope, *, shape: Shape | None = None) -> t.Node:
+    """Read an author's expression, without constants of its own and without a left side.
+
+    `shape` is what it should have, from which ``I`` can have its size; it may still have another.
+    """
+    return _read_tree(_normalize(text), scope, shape)
 
 
 def _normalize(text: str) -> str:
@@ -114,7 +122,9 @@ def _normalize(text: str) -> str:
     return normalize_text(text)
 
 
-def _read_tree(text: str, scope: FormulaScope, max_work: int = MAX_WORK) -> t.Node:
+def _read_tree(
+    text: str, scope: FormulaScope, shape: Shape | None, max_work: int = MAX_WORK
+) -> t.Node:
     if not text.strip():
         raise FormulaError(
             "The formula is missing.", column=max(len(text), 1), code="formula.empty"
@@ -125,7 +135,7 @@ def _read_tree(text: str, scope: FormulaScope, max_work: int = MAX_WORK) -> t.No
     except UnexpectedInput as error:
         raise _make_syntax_error(error, text) from None
     _check_depth(parsed)
-    tree = build_typed_tree(parsed, scope)
+    tree = build_typed_tree(parsed, scope, shape=shape)
     _check_work(tree, max_work)
     return tree
 
@@ -188,7 +198,7 @@ def _sort_definitions(definitions: list[Definition]) -> Iterator[Definition]:
 
 def _read_constant(definition: Definition, scope: FormulaScope) -> float:
     # All constants together may take as much work as one formula.
-    tree = _read_tree(definition.value, scope, MAX_WORK // MAX_DEFINITIONS)
+    tree = _read_tree(definition.value, scope, None, MAX_WORK // MAX_DEFINITIONS)
     problem = ""
     if tree.shape != NUMBER:
         problem = f"A constant must be a number, but this is {tree.shape.describe()}."

@@ -46,7 +46,7 @@ def read_formula_answer(
         has another shape.
     """
     try:
-        formula = read_formula(sent, scope, named=field)
+        formula = read_formula(sent, scope, named=field, shape=shape)
         _check_shape(formula, field, shape)
         evaluate_formula(formula, variant, large=LARGE_VALUES[0], finite=True)
     except FormulaError as error:

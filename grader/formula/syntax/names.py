@@ -213,11 +213,13 @@ class NameReader:
 
     def _unknown_subscript(self, name: str, label: str, start: int) -> FormulaError:
         family = self.scope.families[name]
+        size = self.scope.indices.get(label, family.count)
+        why = "" if size == family.count else f": {label} is one of {size}, not of {family.count}"
         known = [f"{name}_{each}" for each in family.labels]
         if family.numbered:
             known.append(f"{name}_1 … {name}_{family.count}")
         return FormulaError(
-            f"{name}_{label[:20]} is not known here.",
+            f"{name}_{label[:20]} is not known here{why}.",
             column=start + 1,
             code="formula.unknown",
             hint=f"Known: {', '.join(known)}." if known else "",

@@ -13,6 +13,9 @@ from grader.formula.eval.functions import CORE_FUNCTIONS, Function
 #: The identity matrix, unless the question uses the letter otherwise.
 IDENTITY = "I"
 
+#: `x^T` is the transpose of x, whatever the letter stands for by itself.
+TRANSPOSE_LETTER = "T"
+
 #: Numbers that everybody knows, for questions that do not use the letter otherwise. `e` is one
 #: only where it is raised to a power: `e^x`.
 EULER = "e"
@@ -56,13 +59,14 @@ class FormulaScope:
     """All names a formula may use. A scope equals itself only, so that it can be a cache's key.
 
     ``constants`` are numbers known without drawing anything (``n``, ``d``), and may give sizes;
-    ``shapes`` are the other values; ``indices`` are drawn indices, which occur as subscripts only.
+    ``shapes`` are the other values; ``indices`` are drawn indices, which occur as subscripts only,
+    each with the number of things that it counts.
     """
 
     shapes: Mapping[str, Shape] = field(default_factory=dict)
     constants: Mapping[str, float] = field(default_factory=dict)
     families: Mapping[str, Family] = field(default_factory=dict)
-    indices: frozenset[str] = frozenset()
+    indices: Mapping[str, int] = field(default_factory=dict)
     functions: Mapping[str, Function] = field(default_factory=lambda: CORE_FUNCTIONS)
     allows_conditions: bool = False
 
@@ -72,9 +76,13 @@ class FormulaScope:
         for name, shape in shapes.items():
             if shape.kind is Kind.MATRIX and name not in families:
                 families[name] = Family(
-                    name, shape.rows, shape.columns, labels={i: i for i in sorted(self.indices)}
+                    name, shape.rows, shape.columns, labels=self.find_labels(shape.rows)
                 )
         return replace(self, shapes={**self.shapes, **shapes}, families=families)
+
+    def find_labels(self, count: int) -> dict[str, int | str]:
+        """The drawn indices that can be subscripts of a family of this many members."""
+        return {index: index for index in sorted(self.indices) if self.indices[index] == count}
 
     def names(self) -> Iterator[str]:
         """Every name that stands for a value by itself, for telling what is known."""

@@ -32,7 +32,7 @@ INDICES = {"a": np.array([0, 3, 2]), "b": np.array([4, 1, 0])}
 ENVIRONMENT = Environment({"mu": MU, "k": K, "q": Q}, INDICES)
 SCOPE = FormulaScope(
     constants={"n": 5, "d": 4},
-    indices=frozenset({"a", "b"}),
+    indices={"a": 5, "b": 5},
     functions=RUBRIC_FUNCTIONS,
     allows_conditions=True,
 ).with_shapes(

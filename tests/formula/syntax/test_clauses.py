@@ -172,7 +172,7 @@ def test_a_constant_called_T_is_not_mixed_up_with_the_transpose() -> None:
 
 
 def test_e_is_a_number_only_where_the_question_does_not_use_the_letter() -> None:
-    axes = make_given({"e": np.arange(12.0).reshape(3, 4)}, indices={"a": 1})
+    axes = make_given({"e": np.arange(12.0).reshape(3, 4)}, indices={"a": 1}, n=3)
 
     np.testing.assert_allclose(MEANS.value("e^2 mu_a"), np.exp(2) * MEANS.mu_a)
     np.testing.assert_array_equal(axes.value("e_a"), [4, 5, 6, 7])
