@@ -23,16 +23,7 @@ _MAX_NUMBERS = 4
 
 def list_symbols(field: ArrayField) -> list[str]:
     """The names that a formula for this field may use, the most important first."""
-    scope = field.scope
-    letters = [
-        f"{name}_{label}" for name, family in scope.families.items() for label in family.labels
-    ]
-    numbered = [
-        f"{name}_1 … {name}_{family.count}"
-        for name, family in scope.families.items()
-        if family.numbered
-    ]
-    return list(dict.fromkeys([*letters, *numbered, *scope.names(), "I"]))
+    return field.scope.list_usable()
 
 
 def make_example(fields: Sequence[Field]) -> dict[str, object]:

@@ -24,6 +24,7 @@ from grader.rubric.compile_draws import (
 )
 from grader.rubric.document import RubricDocument
 from grader.rubric.expressions import ExpressionReader
+from grader.rubric.withheld import withhold_names
 
 
 def compile_question(
@@ -57,6 +58,7 @@ def compile_question(
     reader.stop_on_errors()
     compute = _compile_steps(reader, form.compute)
     reader.stop_on_errors()
+    fields = withhold_names(form, fields, uses=uses, compute=compute, sampled=reader.sampled)
     question = q.Question(
         id=f"{assignment}/{form.id}",
         revision=form.revision,

@@ -10,7 +10,7 @@ from tests.support.formulas import BASES, INPUTS, KEYS, MEANS, PAIR, SIDES, Give
 REFUSED = [
     # Names
     (MEANS, "40 (mu_a + zeta)", "formula.unknown", 12, "zeta is not known here"),
-    (MEANS, "40 (mu_a + mu_c)", "formula.unknown", 12, "Known: mu_a, mu_b."),
+    (MEANS, "40 (mu_a + mu_c)", "formula.unknown", 12, "You may use mu_a, mu_b."),
     (MEANS, "40 mu_{ab}", "formula.unknown", 4, "mu_ab is not known"),
     (MEANS, "40 mu_{a b}", "formula.unknown", 4, "mu_ab is not known"),
     (MEANS, "40 mu_a2", "formula.unknown", 4, "mu_a2 is not known"),
@@ -18,10 +18,10 @@ REFUSED = [
     (MEANS, "40 Mu_a", "formula.unknown", 4, "Did you mean mu_a?"),
     (MEANS, "sofmax(mu mu_a)", "formula.unknown", 1, "Did you mean softmax?"),
     (KEYS, "40 K_a", "formula.unknown", 4, "Did you mean k_a?"),
-    (KEYS, "C k_a", "formula.unknown", 1, "where C = 50"),
-    (KEYS, r"\lambda k_a", "formula.unknown", 1, "where lambda = 50"),
-    (KEYS, "C_1 k_a", "formula.unknown", 1, "where C_1 = 50"),
-    (KEYS, "k_1", "formula.unknown", 1, "Known: k_a, k_b."),
+    (KEYS, "C k_a", "formula.unknown", 1, "declare it: … where C >> 0"),
+    (KEYS, r"\lambda k_a", "formula.unknown", 1, "where lambda >> 0"),
+    (KEYS, "C_1 k_a", "formula.unknown", 1, "where C_1 >> 0"),
+    (KEYS, "k_1", "formula.unknown", 1, "You may use k_a, k_b."),
     (KEYS, "40 a", "formula.subscript", 4, "only be used as a subscript"),
     (KEYS, "k^t", "formula.unknown", 3, "^T"),
     (KEYS, "2 k_a^H", "formula.unknown", 7, "^T"),

@@ -48,6 +48,18 @@ class Family:
     labels: Mapping[str, int | str] = field(default_factory=dict)
     numbered: bool = False
 
+    def list_members(self, name: str) -> Iterator[str]:
+        """The names of all members of the family called `name`, such as ``mu_a``."""
+        yield from (f"{name}_{label}" for label in self.labels)
+        if self.numbered:
+            yield from (f"{name}_{number}" for number in range(1, self.count + 1))
+
+    def list_usable(self, name: str) -> Iterator[str]:
+        """The names of the members for a reader, numbers as a range: ``x_1 … x_3``."""
+        yield from (f"{name}_{label}" for label in self.labels)
+        if self.numbered:
+            yield f"{name}_1 … {name}_{self.count}"
+
     @property
     def member_shape(self) -> Shape:
         """The shape of one member: a column, also where the members are rows of a matrix."""
@@ -60,7 +72,8 @@ class FormulaScope:
 
     ``constants`` are numbers known without drawing anything (``n``, ``d``), and may give sizes;
     ``shapes`` are the other values; ``indices`` are drawn indices, which occur as subscripts only,
-    each with the number of things that it counts.
+    each with the number of things that it counts. ``withheld`` are names of the question that a
+    formula may not use, each with a sentence that says why.
     """
 
     shapes: Mapping[str, Shape] = field(default_factory=dict)
@@ -69,6 +82,7 @@ class FormulaScope:
     indices: Mapping[str, int] = field(default_factory=dict)
     functions: Mapping[str, Function] = field(default_factory=lambda: CORE_FUNCTIONS)
     allows_conditions: bool = False
+    withheld: Mapping[str, str] = field(default_factory=dict)
 
     def with_shapes(self, shapes: Mapping[str, Shape]) -> FormulaScope:
         """This scope with further values; a matrix among them is a family by its rows."""
@@ -100,6 +114,11 @@ class FormulaScope:
     def members(self) -> Iterator[str]:
         """The names of members by letter, such as ``mu_a``, for telling what is known."""
         for name, family in self.families.items():
-            yield from (f"{name}_{label}" for label in family.labels)
-            if family.numbered:
-                yield from (f"{name}_{number}" for number in range(1, family.count + 1))
+            yield from family.list_members(name)
+
+    def list_usable(self) -> list[str]:
+        """Every name that a formula may use, for a reader: members first, then values and I."""
+        members = [
+            each for name, family in self.families.items() for each in family.list_usable(name)
+        ]
+        return list(dict.fromkeys([*members, *self.names(), IDENTITY]))
