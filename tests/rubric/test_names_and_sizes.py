@@ -10,6 +10,7 @@ from grader.engine.functions import RUBRIC_FUNCTIONS
 from grader.engine.judge.judge import Judge
 from grader.engine.random.streams import DEVELOPMENT_KEYS
 from grader.errors import AnswerRefused, RubricErrors
+from grader.feedback.plots import WeightBars, make_pictures
 from grader.formula.typed.scope import IDENTITY, MATH_CONSTANTS
 from grader.rubric.catalog import Rubric, read_rubric
 
@@ -121,6 +122,27 @@ def test_a_student_who_writes_such_a_subscript_is_told_so() -> None:
             judge.prepare(variant, {"q": text.replace("\\\\", "\\")}, strict=True)
         assert refused.value.errors[0].code in ("formula.unknown", "formula.sum")
     assert judge.prepare(variant, {"q": "A_i + B_j + c_j"}, strict=True).variant == variant
+
+
+def test_a_plot_names_only_the_weights_that_an_index_counts() -> None:
+    rubric = load(
+        "criteria:", "plots: [{weights: softmax(B q)}, {weights: softmax(A q)}]\ncriteria:"
+    )
+    judge = Judge(rubric.question, DEVELOPMENT_KEYS)
+    variant = judge.variant("ada")
+    large, small = make_pictures(judge, judge.prepare(variant, {"q": "A_i"}, strict=True))
+
+    assert isinstance(large, WeightBars)
+    assert isinstance(small, WeightBars)
+    assert large.named == {variant.indices["j"]: "j"}
+    assert small.named == {variant.indices["i"]: "i"}
+
+
+def test_what_is_compared_in_a_plot_has_one_shape() -> None:
+    plot = "plots: [{compare: A A^T, to: 2 I}]\ncriteria:"
+
+    assert load("criteria:", plot).question.plots[0].values[1].shape.rows == 3
+    assert "must be a 3 × 3 matrix" in find_errors("criteria:", plot.replace("2 I", "I_5"))[0]
 
 
 @pytest.mark.parametrize(
