@@ -12,7 +12,6 @@ import numpy as np
 
 from grader.engine.random.variants import Variant, stack_variants
 from grader.formula.eval.evaluate import evaluate_finite
-from grader.formula.formula import read_tree
 from grader.reading.fields import ExternalField, TextField
 from grader.rubric.catalog import Rubric
 from grader.rubric.forms import ExampleForm, RangeForm
@@ -95,6 +94,6 @@ def _compute_fields(rubric: Rubric, example: ExampleForm, variant: Variant) -> d
         variant = Variant(variant.id, copied, variant.indices)
     environment = stack_variants([variant])
     return {
-        name: evaluate_finite(read_tree(text, rubric.scope), environment)[0, 0].tolist()
+        name: evaluate_finite(rubric.read_field(name, text), environment)[0, 0].tolist()
         for name, text in example.numbers.items()
     }

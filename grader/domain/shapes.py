@@ -1,6 +1,7 @@
 """Shapes of mathematical values: a number, a column, a row, a matrix, a condition.
 
-Shapes are exact. A column of one number is not a number, and nothing is stretched to fit.
+Shapes are exact. A column of one number is not a number, and nothing is stretched to fit. The one
+exception is `OPEN_SQUARE`, which a formula has only while it is read.
 """
 
 from __future__ import annotations
@@ -57,12 +58,16 @@ class Shape:
                 return f"a column vector of {self.rows} numbers"
             case Kind.ROW:
                 return f"a row vector of {self.columns} numbers"
+            case Kind.MATRIX if self == OPEN_SQUARE:
+                return "a square matrix"
             case Kind.MATRIX:
                 return f"a {self.rows} × {self.columns} matrix"
 
 
 NUMBER = Shape(Kind.NUMBER)
 CONDITION = Shape(Kind.CONDITION)
+#: A square matrix whose size is not known yet: an identity matrix that is written without it.
+OPEN_SQUARE = Shape(Kind.MATRIX, 0, 0)
 
 
 def make_column_shape(rows: int) -> Shape:

@@ -126,7 +126,7 @@ RUBRIC_FUNCTIONS: Mapping[str, Function] = MappingProxyType(
         **CORE_FUNCTIONS,
         "tv": Function((2, 2), _two_vectors, _total_variation),
         "spectral_norm": Function((1, 1), _one_matrix, _spectral_norm),
-        "unit": Function((1, 1), lambda shapes: shapes[0], _refuse_call, index=True),
+        "unit": Function((1, 2), lambda shapes: shapes[0], _refuse_call, index=True),
         "self_attention": Function((4, 4), _inputs_and_matrices, _self_attention),
         "attention_weights": Function((3, 3), _weight_matrix, _weights),
         "share": Function((1, 2), _conditions, _share, over_key_sets=True),

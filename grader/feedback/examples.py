@@ -25,17 +25,7 @@ def list_symbols(field: Field) -> list[str]:
     """The names that a formula for this field may use, the most important first."""
     if not isinstance(field, ArrayField | NumberField):
         return []
-    scope = field.scope
-    letters = [
-        f"{name}_{label}" for name, family in scope.families.items() for label in family.labels
-    ]
-    numbered = [
-        f"{name}_1 … {name}_{family.count}"
-        for name, family in scope.families.items()
-        if family.numbered
-    ]
-    identity = ["I"] if isinstance(field, ArrayField) else []
-    return list(dict.fromkeys([*letters, *numbered, *scope.names(), *identity]))
+    return field.scope.list_usable()
 
 
 def make_example(fields: Sequence[Field]) -> dict[str, object]:

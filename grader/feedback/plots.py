@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 from grader.domain.shapes import Kind
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge
-from grader.engine.question import Plot, PlotKind
+from grader.engine.question import Plot, PlotKind, Question
+from grader.engine.random.draws import DistinctIndices
 from grader.engine.random.keysets import PRACTICE, NoiseSource
+from grader.engine.random.variants import Variant
 from grader.engine.sample.observe import observe
 
 Array = NDArray[Any]
@@ -73,11 +76,7 @@ def make_pictures(
         ground = judge.context
         source = NoiseSource(ground.bank, ground.key, PRACTICE, 0, PRACTICE_COUNT)
     environment = judge.environment(submission)
-    named = {
-        position: name
-        for name, position in submission.variant.indices.items()
-        if name in question.given
-    }
+    indices = _list_given_indices(question)
     pictures = []
     for plot in question.plots:
         if plot.reveals and not revealing:
@@ -87,15 +86,30 @@ def make_pictures(
         if observed.kept is not None:
             values = [value[observed.kept[0]] if len(value) > 1 else value for value in values]
         if all(np.isfinite(value).all() for value in values):
-            pictures.append(_make_picture(plot, values, named))
+            pictures.append(_make_picture(plot, values, submission.variant, indices))
     return pictures
 
 
-def _make_picture(plot: Plot, values: list[Array], named: dict[int, str]) -> Picture:
+def _list_given_indices(question: Question) -> dict[str, int]:
+    """The indices that the student knows, each with the number of things that it counts."""
+    return {
+        name: draw.rule.below
+        for draw in question.draws
+        if isinstance(draw.rule, DistinctIndices)
+        for name in draw.names
+        if name in question.given
+    }
+
+
+def _make_picture(
+    plot: Plot, values: list[Array], variant: Variant, indices: Mapping[str, int]
+) -> Picture:
     match plot.kind:
         case PlotKind.WEIGHTS:
             if plot.values[0].shape.kind is Kind.MATRIX:
                 return HeatMap(plot.title, (_rows(values[0][0]),), ("weights",))
+            count = plot.values[0].shape.rows
+            named = {variant.indices[name]: name for name in indices if indices[name] == count}
             return WeightBars(plot.title, _quantiles(values[0]), named)
         case PlotKind.PLANE:
             labels = (plot.labels[0], plot.labels[1])

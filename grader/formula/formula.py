@@ -142,9 +142,9 @@ def read_formula(
     named
         The name of the quantity; a leading ``named =`` is dropped.
     shape
-        The shape that is asked for. It decides only what has two meanings: `[1, 2]^T` is a column
-        where one is asked for, and `sum(k)` is the sum of the members of k where the sum of its
-        entries does not fit. The formula may still have another shape.
+        The shape that is asked for. It decides only what is open otherwise: ``I`` has its size from
+        it, `[1, 2]^T` is a column where one is asked for, and `sum(k)` is the sum of the members of
+        k where the sum of its entries does not fit. The formula may still have another shape.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def read_formula(
     """
     clauses = split_clauses(_normalize(text), named=named)
     try:
-        formula = _read(text, clauses, scope)
+        formula = _read(text, clauses, scope, shape)
     except FormulaError:
         if other := _read_with_member_sums(text, clauses, scope, shape):
             return other
@@ -172,23 +172,26 @@ def _read_with_member_sums(
     if shape is None or not _SUM_CALL.search(text):
         return None
     with suppress(FormulaError):
-        formula = _read(text, clauses, replace(scope, sums_members=True))
+        formula = _read(text, clauses, replace(scope, sums_members=True), shape)
         if formula.shape == shape:
             return replace(formula, notes=(*formula.notes, _MEMBER_SUM_NOTE))
     return None
 
 
-def _read(text: str, clauses: Clauses, scope: FormulaScope) -> Formula:
+def _read(text: str, clauses: Clauses, scope: FormulaScope, shape: Shape | None) -> Formula:
     if not clauses.definitions:
-        return Formula(text, _Reader(scope).read(clauses.body), {}, (), {}, clauses.notes)
+        return Formula(text, _Reader(scope).read(clauses.body, shape), {}, (), {}, clauses.notes)
     own = _read_own_names(clauses.definitions, scope)
-    tree = own.reader.read(clauses.body)
+    tree = own.reader.read(clauses.body, shape)
     return Formula(text, tree, own.constants, own.large, own.definitions, clauses.notes)
 
 
-def read_tree(text: str, scope: FormulaScope) -> t.Node:
-    """Read an author's expression, without constants of its own and without a left side."""
-    return _Reader(scope).read(_normalize(text))
+def read_tree(text: str, scope: FormulaScope, *, shape: Shape | None = None) -> t.Node:
+    """Read an author's expression, without constants of its own and without a left side.
+
+    `shape` is what it should have, from which ``I`` can have its size; it may still have another.
+    """
+    return _Reader(scope).read(_normalize(text), shape)
 
 
 def _normalize(text: str) -> str:
@@ -211,9 +214,9 @@ class _Reader:
         self.scope = scope
         self.work = 0
 
-    def read(self, text: str) -> t.Node:
-        """Read a normalized text into a typed tree."""
-        return self.build(text, self.lex(text))
+    def read(self, text: str, shape: Shape | None = None) -> t.Node:
+        """Read a normalized text into a typed tree; `shape` is the one that is asked for."""
+        return self.build(text, self.lex(text), shape)
 
     def lex(self, text: str) -> list[Token]:
         """The tokens of a normalized text, which must not be empty."""
@@ -223,14 +226,14 @@ class _Reader:
             )
         return read_tokens(text, self.scope)
 
-    def build(self, text: str, tokens: list[Token]) -> t.Node:
+    def build(self, text: str, tokens: list[Token], shape: Shape | None = None) -> t.Node:
         """The typed tree of the tokens of a text."""
         try:
             parsed: Any = _parser().parse(tokens)
         except UnexpectedInput as error:
             raise _make_syntax_error(error, text) from None
         _check_depth(parsed)
-        tree = build_typed_tree(parsed, self.scope)
+        tree = build_typed_tree(parsed, self.scope, shape=shape)
         self.work = _add_work(tree, self.work)
         return tree
 

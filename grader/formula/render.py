@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from functools import cache
 
-from grader.domain.shapes import Kind
+from grader.domain.shapes import OPEN_SQUARE, Kind
 from grader.formula.syntax.notation import COMMAND_NAMES
 from grader.formula.typed import tree as t
 
@@ -121,7 +121,8 @@ class _PlainWriter:
         return node.name, Precedence.ATOM
 
     def _identity(self, node: t.Identity) -> _Rendered:
-        return f"I_{node.shape.rows}", Precedence.ATOM
+        is_open = node.shape == OPEN_SQUARE
+        return "I" if is_open else f"I_{node.shape.rows}", Precedence.ATOM
 
     def _family_member(self, node: t.FamilyMember) -> _Rendered:
         return f"{node.name}_{node.label}", Precedence.ATOM

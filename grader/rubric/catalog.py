@@ -19,7 +19,9 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from grader.domain.validation import YAML, InvalidValue, locate_errors
 from grader.engine.question import Question
 from grader.errors import FieldPath, FileLocation, OperatorError, RubricError, RubricErrors
+from grader.formula.formula import read_tree
 from grader.formula.typed.scope import FormulaScope
+from grader.formula.typed.tree import Node
 from grader.rubric.assignment import AssignmentFile
 from grader.rubric.compile import compile_question
 from grader.rubric.compile_draws import CompiledQuestion
@@ -48,6 +50,10 @@ class Rubric:
     def scope(self) -> FormulaScope:
         """The names that the file's expressions may use."""
         return self.compiled.scope
+
+    def read_field(self, name: str, text: str) -> Node:
+        """Read an author's expression for a field of the answer; the field gives `I` its size."""
+        return read_tree(text, self.scope, shape=self.scope.shapes.get(name))
 
     @cached_property
     def id(self) -> str:

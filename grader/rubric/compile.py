@@ -24,6 +24,7 @@ from grader.rubric.compile_draws import (
 )
 from grader.rubric.document import RubricDocument
 from grader.rubric.expressions import ExpressionReader
+from grader.rubric.withheld import withhold_names
 
 
 def compile_question(
@@ -57,6 +58,7 @@ def compile_question(
     reader.stop_on_errors()
     compute = _compile_steps(reader, form.compute)
     reader.stop_on_errors()
+    fields = withhold_names(form, fields, uses=uses, compute=compute, sampled=reader.sampled)
     question = q.Question(
         id=f"{assignment}/{form.id}",
         revision=form.revision,
@@ -107,7 +109,11 @@ def _compile_fields(reader: ExpressionReader, form: m.QuestionFile) -> list[f.Fi
                 fields.append(f.FileField(name))
             case m.ExternalForm():
                 fields.append(f.ExternalField(name, answer.external))
-    reader.add_shapes(shapes, ("answer",))
+    for name in form.answer:
+        if name in shapes:
+            reader.add_shapes({name: shapes[name]}, ("answer", name))
+        else:
+            reader.check_name(name, ("answer", name))
     return fields
 
 
@@ -127,7 +133,7 @@ def _make_student_scope(
             for name in symbols
             if name in drawn.families
         },
-        indices=drawn.indices & given,
+        indices={index: size for index, size in drawn.indices.items() if index in given},
         functions=CORE_FUNCTIONS,
     )
 
@@ -195,11 +201,18 @@ def _compile_sample(
     stretch = None
     if keys.stretched is not None:
         by = reader.read(keys.stretched.by, (*inner, "stretched", "by"), NUMBER)
-        if keys.stretched.index not in reader.scope.indices:
-            reader.error((*inner, "stretched", "index"), "this is not a drawn index")
+        _check_stretched(reader, keys.stretched.index, mean, (*inner, "stretched", "index"))
         if by is not None:
             stretch = Stretch(keys.stretched.index, by)
     return GaussianKeys(mean, variance, stretch)
+
+
+def _check_stretched(reader: ExpressionReader, index: str, mean: Node, path: FieldPath) -> None:
+    size = reader.scope.indices.get(index)
+    if size is None:
+        reader.error(path, "this is not a drawn index")
+    elif size != mean.shape.rows:
+        reader.error(path, f"{index} is one of {size}, but the mean has {mean.shape.rows} rows")
 
 
 def _compile_steps(reader: ExpressionReader, forms: Mapping[str, str]) -> dict[str, Node]:
@@ -325,7 +338,9 @@ def _compile_plots(reader: ExpressionReader, forms: tuple[m.PlotForm, ...]) -> l
     result = []
     for place, form in enumerate(forms):
         kind, texts, labels = _split_plot(form)
-        nodes = [reader.read(text, ("plots", place)) for text in texts]
+        nodes = [reader.read(texts[0], ("plots", place))]
+        shape = nodes[0].shape if nodes[0] is not None and kind is q.PlotKind.COMPARE else None
+        nodes += [reader.read(text, ("plots", place), shape) for text in texts[1:]]
         if all(node is not None for node in nodes):
             values = tuple(node for node in nodes if node is not None)
             result.append(q.Plot(kind, form.title, values, labels, form.reveals))

@@ -69,16 +69,14 @@ def compile_draws(reader: ExpressionReader, forms: Mapping[str, m.DrawForm]) -> 
         names = tuple(key.split(", "))
         path: FieldPath = ("draw", key)
         if isinstance(form, int | float):
-            reader.scope = replace(
-                reader.scope, constants={**reader.scope.constants, names[0]: float(form)}
-            )
+            reader.add_constant(names[0], float(form), path)
             continue
         rule = _compile_rule(reader, form, names, path)
         if rule is None:
             continue
         result.append(d.Draw(names, rule))
         if isinstance(rule, d.DistinctIndices):
-            _add_indices(reader, names)
+            _add_indices(reader, names, rule.below, path)
         elif len(rule.shapes) != len(names):
             reader.error(path, f"this gives {len(rule.shapes)} values for {len(names)} names")
         else:
@@ -89,12 +87,19 @@ def compile_draws(reader: ExpressionReader, forms: Mapping[str, m.DrawForm]) -> 
     return result
 
 
-def _add_indices(reader: ExpressionReader, names: tuple[str, ...]) -> None:
-    indices = reader.scope.indices | set(names)
+def _add_indices(
+    reader: ExpressionReader, names: tuple[str, ...], below: int, path: FieldPath
+) -> None:
+    """Declare indices; they are subscripts of the families that have as many members."""
+    for name in names:
+        reader.check_name(name, path)
     families = {
         name: replace(family, labels={**family.labels, **{i: i for i in names}})
+        if family.count == below
+        else family
         for name, family in reader.scope.families.items()
     }
+    indices = {**reader.scope.indices, **dict.fromkeys(names, below)}
     reader.scope = replace(reader.scope, indices=indices, families=families)
 
 
@@ -148,19 +153,23 @@ def _read_row_sizes(
 def compile_families(reader: ExpressionReader, forms: Mapping[str, m.FamilyForm]) -> None:
     """Declare the families that the file lists."""
     for name, form in forms.items():
+        reader.check_name(name, ("families", name))
         source = form.columns_of or form.rows_of or ""
         shape = reader.scope.shapes.get(source)
         if shape is None or shape.kind is not Kind.MATRIX:
             reader.error(("families", name), f"{source} is not a drawn matrix")
             continue
         by_columns = form.columns_of is not None
-        old = reader.scope.families.get(name)
+        old = reader.scope.families.get(source)
+        count = shape.columns if by_columns else shape.rows
         family = Family(
             source,
-            shape.columns if by_columns else shape.rows,
+            count,
             shape.rows if by_columns else shape.columns,
             by_columns=by_columns,
-            labels=old.labels if old and old.source == source else {},
+            labels=old.labels
+            if old and old.by_columns == by_columns
+            else reader.scope.find_labels(count),
             numbered=True,
         )
         reader.add_family(name, family)

@@ -24,7 +24,6 @@ from grader.engine.random.streams import DEVELOPMENT_KEYS
 from grader.engine.random.variants import Variant
 from grader.errors import AnswerRefused, FormulaError
 from grader.formula.eval.evaluate import Environment, evaluate_finite
-from grader.formula.formula import read_tree
 from grader.rubric.catalog import Rubric
 from grader.rubric.forms import ExampleForm, RangeForm
 
@@ -146,7 +145,7 @@ def _compute_fields(rubric: Rubric, example: ExampleForm, variant: Variant) -> d
         values = {name: np.round(value, example.rounded) for name, value in values.items()}
     environment = Environment(values, drawn.indices)
     return {
-        name: evaluate_finite(read_tree(text, rubric.scope), environment)[0, 0].tolist()
+        name: evaluate_finite(rubric.read_field(name, text), environment)[0, 0].tolist()
         for name, text in example.numbers.items()
     }
 

@@ -10,7 +10,13 @@ from grader.engine.functions import RUBRIC_FUNCTIONS
 from grader.errors import FieldPath, FormulaError, RubricError, RubricErrors
 from grader.formula.eval.evaluate import Environment, evaluate_finite
 from grader.formula.formula import read_tree
-from grader.formula.typed.scope import Family, FormulaScope
+from grader.formula.typed.scope import (
+    IDENTITY,
+    MATH_CONSTANTS,
+    TRANSPOSE_LETTER,
+    Family,
+    FormulaScope,
+)
 from grader.formula.typed.tree import Node, collect_names
 from grader.rubric.document import RubricDocument, make_error
 from grader.rubric.forms import Quantity, Size
@@ -47,7 +53,7 @@ class ExpressionReader:
     ) -> Node | None:
         """Read an expression; None, with an error added, if it cannot be read."""
         try:
-            node = read_tree(str(text), scope or self.scope)
+            node = read_tree(str(text), scope or self.scope, shape=shape)
         except FormulaError as error:
             self.error(path, f"{error} (column {error.column} of the formula)")
             return None
@@ -72,13 +78,34 @@ class ExpressionReader:
             return 1
         return int(value)
 
+    def check_name(self, name: str, path: FieldPath, shape: Shape | None = None) -> None:
+        """Refuse a name that the language reserves; `shape` is what it stands for, if a value."""
+        problem = ""
+        if name in RUBRIC_FUNCTIONS:
+            problem = f"{name} is a function of the formula language"
+        elif name == IDENTITY:
+            problem = f"{name} is the identity matrix"
+        elif name in MATH_CONSTANTS:
+            problem = f"{name} is a number of mathematics"
+        elif name == TRANSPOSE_LETTER and shape == NUMBER:
+            problem = f"{name} cannot be a number, because x^{name} is the transpose of x; "
+            problem += "it may be a matrix"
+        if problem:
+            self.error(path, f"{problem}; choose another name")
+
+    def add_constant(self, name: str, value: float, path: FieldPath) -> None:
+        """Declare a number that is known without drawing anything."""
+        self.check_name(name, path, NUMBER)
+        self.scope = replace(self.scope, constants={**self.scope.constants, name: value})
+
     def add_family(self, name: str, family: Family) -> None:
         """Declare a family, or replace the one with this name."""
         self.scope = replace(self.scope, families={**self.scope.families, name: family})
 
     def add_shapes(self, shapes: Mapping[str, Shape], path: FieldPath) -> None:
         """Declare names, each once."""
-        for name in shapes:
+        for name, shape in shapes.items():
+            self.check_name(name, path, shape)
             if name in self.scope.shapes or name in self.scope.constants:
                 self.error(path, f"{name} already has a meaning")
         self.scope = self.scope.with_shapes(shapes)

@@ -53,7 +53,10 @@ def _by_key(*keys: str, otherwise: str = "") -> Discriminator:
 class DistinctIndicesForm(Form):
     """Indices that differ from each other; one for each name."""
 
-    distinct_indices: Size = Field(description="The indices are at least 0 and below this.")
+    distinct_indices: Size = Field(
+        description="The indices are at least 0 and below this. They are subscripts of matrices "
+        "with as many rows, and of families with as many members."
+    )
 
 
 class OrthonormalForm(Form):
@@ -145,7 +148,7 @@ class FamilyForm(Form):
 class StretchForm(Form):
     """One key with an extra variance along its own mean."""
 
-    index: Name = Field(description="The index of the key.")
+    index: Name = Field(description="The index of the key; it counts the rows of the mean.")
     by: Quantity = Field(description="The covariance gets `by * mu mu^T` more.")
 
 
@@ -473,7 +476,9 @@ class QuestionFile(Form):
     draw: dict[Names, DrawForm] = Field(
         default_factory=dict,
         description="One variant. A number is a size or a constant, a formula is computed from "
-        "the keys above it, anything else is drawn from a random stream of its own.",
+        "the keys above it, anything else is drawn from a random stream of its own. As everywhere "
+        "in the file, no name may be that of a function, I, e or pi. T may be a matrix, "
+        "but not a number: `x^T` is the transpose.",
     )
     families: dict[Name, FamilyForm] = Field(
         default_factory=dict,

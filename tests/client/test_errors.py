@@ -30,11 +30,12 @@ def test_a_formula_is_refused_with_its_column_and_a_hint(g: Client) -> None:
         g.submit("3b", q="40 (k_a + C k_b)")
 
     assert str(refused.value).replace(refused.value.request_id, "ID") == (
-        "q, column 11: C is not known here. Known: I, d, k, k_a, k_b, n. No attempt was used.\n"
+        "q, column 11: C is not known here. No attempt was used.\n"
         "\n"
         "  #/answer/q, column 11\n"
         "    expected  a formula that gives a column vector of 7 numbers\n"
-        "    hint      If it is your own constant, give its value: … where C = 50.\n"
+        "    hint      If C is your own constant, declare it: … where C >> 0 for any large value,\n"
+        "              or give its value. You may use k_a, k_b, k, n, d, I.\n"
         "\n"
         "(formula.unknown, request ID)"
     )

@@ -19,7 +19,6 @@ from grader.engine.random.streams import DEVELOPMENT_KEYS
 from grader.engine.random.variants import Variant, stack_variants
 from grader.engine.sequential import Threshold, compute_threshold
 from grader.formula.eval.evaluate import evaluate_finite
-from grader.formula.formula import read_tree
 from grader.reading.answer import read_answer
 from grader.rubric.catalog import Catalog, Rubric, get_shipped_folder, load_catalog, read_rubric
 from tests.docs.pages import ROOT, Table, code, read_tables
@@ -212,7 +211,7 @@ def _copied(rubric: Rubric, own: Variant, other: Variant) -> Submission:
     """Numbers that another student would have sent, sent for one's own variant."""
     drawn = stack_variants([other])
     sent = {
-        name: evaluate_finite(read_tree(text, rubric.scope), drawn)[0, 0].tolist()
+        name: evaluate_finite(rubric.read_field(name, text), drawn)[0, 0].tolist()
         for name, text in COPIED[rubric.id].items()
     }
     answer = read_answer(sent, rubric.question.fields, stack_variants([own]))

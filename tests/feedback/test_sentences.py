@@ -65,7 +65,7 @@ def test_a_wrong_prediction_is_not_told_the_right_number() -> None:
 
 SCOPE = FormulaScope(
     constants={"n": 5},
-    indices=frozenset({"a", "b"}),
+    indices={"a": 5, "b": 5},
     functions=RUBRIC_FUNCTIONS,
     allows_conditions=True,
 ).with_shapes(

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
 
-from grader.domain.shapes import make_column_shape
-from grader.engine.functions import RUBRIC_FUNCTIONS
 from grader.errors import FormulaError
-from grader.formula.formula import read_tree
-from tests.support.formulas import BASES, INPUTS, KEYS, MEANS, PAIR, SIDES, Given, make_given
+from tests.support.formulas import BASES, INPUTS, KEYS, MEANS, PAIR, SIDES, Given
 
 REFUSED = [
     # Names
     (MEANS, "40 (mu_a + zeta)", "formula.unknown", 12, "zeta is not known here"),
-    (MEANS, "40 (mu_a + mu_c)", "formula.unknown", 12, "Known: mu_a, mu_b."),
+    (MEANS, "40 (mu_a + mu_c)", "formula.unknown", 12, "You may use mu_a, mu_b."),
     (MEANS, "40 mu_{ab}", "formula.unknown", 4, "mu_ab is not known"),
     (MEANS, "40 mu_{a b}", "formula.unknown", 4, "mu_ab is not known"),
     (MEANS, "40 mu_a2", "formula.unknown", 4, "mu_a2 is not known"),
@@ -24,10 +18,10 @@ REFUSED = [
     (MEANS, "40 Mu_a", "formula.unknown", 4, "Did you mean mu_a?"),
     (MEANS, "sofmax(mu mu_a)", "formula.unknown", 1, "Did you mean softmax?"),
     (KEYS, "40 K_a", "formula.unknown", 4, "Did you mean k_a?"),
-    (KEYS, "C k_a", "formula.unknown", 1, "where C = 50"),
-    (KEYS, r"\lambda k_a", "formula.unknown", 1, "where lambda = 50"),
-    (KEYS, "C_1 k_a", "formula.unknown", 1, "where C_1 = 50"),
-    (KEYS, "k_1", "formula.unknown", 1, "Known: k_a, k_b."),
+    (KEYS, "C k_a", "formula.unknown", 1, "declare it: … where C >> 0"),
+    (KEYS, r"\lambda k_a", "formula.unknown", 1, "where lambda >> 0"),
+    (KEYS, "C_1 k_a", "formula.unknown", 1, "where C_1 >> 0"),
+    (KEYS, "k_1", "formula.unknown", 1, "You may use k_a, k_b."),
     (KEYS, "40 a", "formula.subscript", 4, "only be used as a subscript"),
     (KEYS, "k^t", "formula.unknown", 3, "^T"),
     (KEYS, "2 k_a^H", "formula.unknown", 7, "^T"),
@@ -70,7 +64,7 @@ REFUSED = [
     (BASES, "AB", "formula.shape", 1, "Perhaps A^T B?"),
     (BASES, "A^2", "formula.shape", 1, "square"),
     (BASES, "I^9", "formula.shape", 1, "from -1 to 8"),
-    (BASES, "A / I", "formula.shape", 5, "inv(I_5)"),
+    (BASES, "A / I", "formula.shape", 5, "inv(I)"),
     (BASES, "|A|", "formula.syntax", 1, "determinant"),
     (BASES, r"\|A\|_2", "formula.syntax", 1, "Frobenius"),
     (BASES, r"\|a_1\|_1", "formula.syntax", 1, "Euclidean"),
@@ -107,14 +101,9 @@ REFUSED = [
     (MEANS, "mu_a \ud800", "formula.character", 6, "U+D800"),
     (PAIR, "sum_{l=1}^n l k_l", "formula.subscript", 13, "only be used as a subscript"),
     # Values
-    (MEANS, "mu_a / 0", "formula.not_finite", 1, "divides by zero"),
-    (MEANS, "mu_a + mu_b / (n - 5)", "formula.not_finite", 1, "Look at mu_b / (n - 5)."),
-    (MEANS, "9^9^9^9 mu_a", "formula.not_finite", 1, "Look at 9^(9^9)."),
-    (MEANS, r"\sqrt{-2}^2 mu_a", "formula.not_finite", 1, "Look at sqrt(-2)."),
-    (MEANS, "log(-1) mu_a", "formula.not_finite", 1, "Look at log(-1)."),
+    (MEANS, "mu_a + mu_b / (n - 5)", "formula.not_finite", 8, "mu_b / (n - 5) divides by zero."),
+    (MEANS, r"\sqrt{-2}^2 mu_a", "formula.not_finite", 1, "sqrt(-2) is the square root"),
     (MEANS, "1e999 mu_a", "formula.limit", 1, "too large"),
-    (BASES, "inv(0 I)", "formula.not_finite", 1, "finite"),
-    (BASES, "(0 I)^-1 a_1", "formula.not_finite", 1, "finite"),
 ]
 
 
@@ -145,13 +134,3 @@ def test_an_empty_formula_is_told_so(text: str) -> None:
         MEANS.read(text)
 
     assert refused.value.code in ("formula.empty", "formula.where")
-
-
-def test_a_unit_vector_needs_an_index_and_a_length() -> None:
-    question = make_given({"k": np.ones((3, 2))}, indices={"a": 0})
-    scope = replace(question.scope, functions=RUBRIC_FUNCTIONS)
-
-    for text in ("unit(a)", "unit(1)", "unit(a, a)", "unit((a))"):
-        with pytest.raises(FormulaError, match="unit takes one index"):
-            read_tree(text, scope)
-    assert read_tree("unit(a)", replace(scope, constants={"n": 3})).shape == make_column_shape(3)

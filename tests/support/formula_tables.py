@@ -72,12 +72,12 @@ PLAIN: list[Row] = [
     (SIDES, "TT^T", lambda g: g.T @ g.T.T),
     (SIDES, "T^TT", lambda g: g.T.T @ g.T),
     (SIDES, "S^TT", lambda g: g.S.T @ g.T),
-    (SIDES, "(t_1^T s_2)^T I", lambda g: (g.t_1 @ g.s_2) * np.eye(5)),
+    (SIDES, "(t_1^T s_2)^T I_d", lambda g: (g.t_1 @ g.s_2) * np.eye(5)),
     (INPUTS, "u_b u_c.T / beta^2", lambda g: np.outer(g.u_b, g.u_c) / 7.3**2),
     (INPUTS, "u_b u_c^T / ||u_b||^2", lambda g: np.outer(g.u_b, g.u_c) / (g.u_b @ g.u_b)),
     (INPUTS, "u_b u_c^T / ‖u_b‖₂²", lambda g: np.outer(g.u_b, g.u_c) / (g.u_b @ g.u_b)),
     (INPUTS, "x_1 x_2^T + d I", lambda g: np.outer(g.x_1, g.x_2) + 6 * np.eye(6)),
-    (INPUTS, "norm(x) I", lambda g: np.linalg.norm(g.x) * np.eye(6)),
+    (INPUTS, "norm(x) I_d", lambda g: np.linalg.norm(g.x) * np.eye(6)),
     (PAIR, "v^T softmax(4 k k_i)", lambda g: softmax_values(g, 4 * g.k @ g.k_i)),
 ]
 

@@ -91,7 +91,8 @@ def make_given(
     **constants: float,
 ) -> Given:
     drawn = indices or {}
-    scope = FormulaScope(constants=constants, indices=frozenset(drawn)).with_shapes(
+    count = int(constants.get("n", 0))
+    scope = FormulaScope(constants=constants, indices=dict.fromkeys(drawn, count)).with_shapes(
         {name: make_shape(value.shape) for name, value in values.items()}
     )
     known = {**scope.families, **(families or {})}

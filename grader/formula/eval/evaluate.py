@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from grader.domain.shapes import Kind, Shape
 from grader.errors import FormulaError
 from grader.formula.errors import make_error
+from grader.formula.eval.failures import describe_failure
 from grader.formula.eval.functions import inverse
 from grader.formula.render import to_short_text
 from grader.formula.typed import tree as t
@@ -142,16 +143,12 @@ def evaluate_finite(node: t.Node, environment: Environment) -> Array:
 
 
 def _make_not_finite_error(node: t.Node, environment: Environment) -> FormulaError:
-    watching = _TracingEvaluation(environment)
+    tracing = _TracingEvaluation(environment)
     with np.errstate(all="ignore"):
-        watching.value(node)
-    culprit = watching.culprit
+        tracing.value(node)
+    culprit = tracing.culprit or node
     return make_error(
-        "This formula does not give finite numbers: it divides by zero, overflows, "
-        "or takes a logarithm or root that does not exist.",
-        node.start,
-        hint="" if culprit is None or culprit is node else f"Look at {to_short_text(culprit)}.",
-        code="formula.not_finite",
+        f"{to_short_text(culprit)} {tracing.failure}.", culprit.start, code="formula.not_finite"
     )
 
 
@@ -309,19 +306,21 @@ class Evaluation:
 
 
 class _TracingEvaluation(Evaluation):
-    """An evaluation that remembers the first part that is not finite."""
+    """An evaluation that remembers the first part that is not finite, and why it is not."""
 
-    __slots__ = ("culprit",)
+    __slots__ = ("culprit", "failure")
 
     def __init__(self, environment: Environment) -> None:
         super().__init__(environment)
         self.culprit: t.Node | None = None
+        self.failure = "does not give finite numbers"
 
     def value(self, node: t.Node) -> Array:
         """The value of a node as an array."""
         result = super().value(node)
         if self.culprit is None and not np.isfinite(result).all():
             self.culprit = node
+            self.failure = describe_failure(node, result, super().value)
         return result
 
 

@@ -6,7 +6,6 @@ subscript.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,10 +13,15 @@ from dataclasses import dataclass
 from grader.errors import FormulaError
 from grader.formula.syntax.normalize import match_brace
 from grader.formula.syntax.notation import (
-    GREEK,
     SUBSCRIPT_LETTERS,
     SUPERSCRIPT_DIGITS,
     SUPERSCRIPT_MINUS,
+)
+from grader.formula.syntax.suggestions import (
+    LIBRARY_NAME,
+    make_library_error,
+    make_subscript_error,
+    make_unknown_error,
 )
 from grader.formula.typed.scope import EULER, IDENTITY, MATH_CONSTANTS, FormulaScope
 
@@ -75,6 +79,8 @@ class NameReader:
 
     def read_letters(self, start: int) -> NameMatch:
         """Read letters: a known name, a name with a subscript, or known names side by side."""
+        if library := LIBRARY_NAME.match(self.text, start):
+            raise make_library_error(library, self.scope)
         match = _RUN.match(self.text, start)
         assert match is not None, "the caller found a letter"
         run = match[0].rstrip("_\\")
@@ -89,7 +95,7 @@ class NameReader:
         if first is None:
             if name in self.bound:
                 raise make_index_error(name, start=start)
-            raise self._unknown(name, start)
+            raise self._unknown(self._find_unknown_letter(head[0], start) or name, start)
         return self.read_named(first, start, start + len(first))
 
     def read_named(self, name: str, start: int, end: int) -> NameMatch:
@@ -119,7 +125,7 @@ class NameReader:
             if (fitting := self._fitting(name, label)) is not None:
                 return NameMatch("MEMBER", SubscriptedName(name, fitting), cut)
         if name in self.scope.families:
-            raise self._unknown_subscript(name, subscript.label, start)
+            raise make_subscript_error(name, subscript.label, start=start, scope=self.scope)
         raise self._unknown(f"{name}_{subscript.label}", start)
 
     def _without_subscript(self, name: str, start: int, end: int) -> NameMatch:
@@ -154,6 +160,12 @@ class NameReader:
             if fitting:
                 cuts.append(begin)
         return None
+
+    def _find_unknown_letter(self, head: str, start: int) -> str:
+        """The `C` of `Ck_a`, where what follows it is known; empty for anything else."""
+        rest = head[1:]
+        is_product = bool(rest) and self._first_name(rest, start + 1) is not None
+        return head[0] if is_product and head[0].isupper() else ""
 
     def _is_piece(self, name: str, end: int, is_last: bool) -> bool:
         if not is_last:
@@ -229,27 +241,7 @@ class NameReader:
         return label if is_number or is_size else None
 
     def _unknown(self, name: str, start: int) -> FormulaError:
-        known = sorted({*self.scope.names(), *self.scope.members(), IDENTITY})
-        return FormulaError(
-            f"{name[:40]} is not known here. Known: {', '.join(known[:_MAX_NAMES_LISTED])}.",
-            column=start + 1,
-            code="formula.unknown",
-            hint=_describe_likely_name(
-                name[:40], self.text[:start].rstrip(), [*known, *self.scope.functions]
-            ),
-        )
-
-    def _unknown_subscript(self, name: str, label: str, start: int) -> FormulaError:
-        family = self.scope.families[name]
-        known = [f"{name}_{each}" for each in family.labels]
-        if family.numbered:
-            known.append(f"{name}_1 … {name}_{family.count}")
-        return FormulaError(
-            f"{name}_{label[:20]} is not known here.",
-            column=start + 1,
-            code="formula.unknown",
-            hint=f"Known: {', '.join(known)}." if known else "",
-        )
+        return make_unknown_error(name, text=self.text, start=start, scope=self.scope)
 
 
 def _list_prefixes(subscript: _Subscript) -> Iterator[str]:
@@ -260,24 +252,6 @@ def _list_prefixes(subscript: _Subscript) -> Iterator[str]:
         for size in range(len(label) - 1, 0, -1):
             if label[size].isalpha():
                 yield label[:size]
-
-
-_MAX_NAMES_LISTED = 24
-_CONSTANT_NAME = re.compile(r"(?:[A-Za-z]|[A-Z]\w?|" + "|".join(GREEK.values()) + r")(?:_?\w)?")
-
-
-def _describe_likely_name(name: str, before: str, known: list[str]) -> str:
-    if before.endswith("^"):
-        return "Write the transpose as ^T."
-    if name == "e":
-        return "Write Euler's number as exp(1), and its powers as e^x."
-    hints = []
-    same = [each for each in known if each.casefold() == name.casefold()]
-    if close := same or difflib.get_close_matches(name, known, n=1, cutoff=0.7):
-        hints.append(f"Did you mean {close[0]}?")
-    if _CONSTANT_NAME.fullmatch(name):
-        hints.append(f"If it is your own constant, give its value: … where {name} = 50.")
-    return " ".join(hints)
 
 
 def make_index_error(name: str, *, start: int) -> FormulaError:

@@ -13,7 +13,7 @@ from typing import Any
 
 from lark import Token, Tree
 
-from grader.domain.shapes import CONDITION, NUMBER, Kind
+from grader.domain.shapes import CONDITION, NUMBER, OPEN_SQUARE, Kind, Shape
 from grader.errors import FormulaError
 from grader.formula.errors import make_error
 from grader.formula.render import to_short_text
@@ -22,16 +22,24 @@ from grader.formula.syntax.names import SubscriptedName, make_index_error
 from grader.formula.syntax.sum_header import SumHeader
 from grader.formula.typed import operators
 from grader.formula.typed import tree as t
-from grader.formula.typed.scope import IDENTITY, MATH_CONSTANTS, Family, FormulaScope
+from grader.formula.typed.open_sizes import MAX_SIZE, settle_size
+from grader.formula.typed.scope import (
+    IDENTITY,
+    MATH_CONSTANTS,
+    TRANSPOSE_LETTER,
+    Family,
+    FormulaScope,
+)
 
-_TRANSPOSE_LETTER = "T"
 # Rules of the grammar whose end is visible in the text.
 _ENCLOSED = frozenset({"group", "stack", "bars", "angle", "call", "fraction"})
 
 
-def build_typed_tree(parsed: Tree[Token], scope: FormulaScope) -> t.Node:
-    """Turn a parse tree into a typed tree."""
-    return _Checker(scope).node(parsed)
+def build_typed_tree(
+    parsed: Tree[Token], scope: FormulaScope, *, shape: Shape | None = None
+) -> t.Node:
+    """Turn a parse tree into a typed tree; `shape` is asked for, and settles an open size."""
+    return settle_size(_Checker(scope).node(parsed), scope, shape)
 
 
 class _Checker:
@@ -80,7 +88,7 @@ class _Checker:
                 hint=f"Write {name}_{example}.",
             )
         if name == IDENTITY:
-            return operators.build_identity("d", scope, start)
+            return t.Identity(shape=OPEN_SQUARE, start=start)
         if name in MATH_CONSTANTS and name not in scope.indices:
             return t.Number(shape=NUMBER, start=start, value=MATH_CONSTANTS[name], text=name)
         raise make_index_error(name, start=start)
@@ -152,7 +160,7 @@ class _Checker:
 
     def _transpose(self, operand: Any, sign: Token) -> t.Node:
         node = self.value(operand)
-        if node.shape == NUMBER and self._is_number(_TRANSPOSE_LETTER):
+        if node.shape == NUMBER and self._is_number(TRANSPOSE_LETTER):
             raise make_error(
                 "^T means the transpose, but this is a number.",
                 _start(sign),
@@ -176,8 +184,8 @@ class _Checker:
 
     def _angle(self, opening: Token, left: Any, comma: Token, right: Any, closing: Token) -> t.Node:
         start = _start(opening)
-        function = self.scope.functions["dot"]
-        return operators.build_call("dot", function, [self.value(left), self.value(right)], start)
+        function, nodes = self.scope.functions["dot"], [self.value(left), self.value(right)]
+        return operators.build_call("dot", function, nodes, self.scope, start)
 
     def _stack(self, opening: Token, arguments: Any, closing: Token) -> t.Node:
         items = [self.value(child) for child in _trees(arguments)]
@@ -198,14 +206,14 @@ class _Checker:
 
     def _apply(self, name: Token, argument: Any) -> t.Node:
         node = self.value(argument)
-        start = _start(name)
-        return operators.build_call(str(name), self.scope.functions[name], [node], start)
+        start, function = _start(name), self.scope.functions[name]
+        return operators.build_call(str(name), function, [node], self.scope, start)
 
     def _call(self, name: Token, opening: Token, arguments: Any, closing: Token) -> t.Node:
         start = _start(name)
         function = self.scope.functions[name]
         if function.index:
-            return operators.build_unit_vector(_only_name(arguments), self.scope, start)
+            return self._unit_vector(_trees(arguments), start)
         if name == "sum" and self.scope.sums_members:
             family = self.scope.find_family(_only_name(arguments))
             if family is not None:
@@ -216,7 +224,17 @@ class _Checker:
         nodes = [self.node(child) for child in _trees(arguments)]
         if name == "dot" and any(node.shape.kind is Kind.MATRIX for node in nodes[:2]):
             return operators.build_matrix_dot(nodes, start)
-        return operators.build_call(str(name), function, nodes, start)
+        return operators.build_call(str(name), function, nodes, self.scope, start)
+
+    def _unit_vector(self, arguments: list[Any], start: int) -> t.Node:
+        match arguments:
+            case [Tree(data="name", children=[index])]:
+                return operators.build_unit_vector(str(index), None, self.scope, start)
+            case [Tree(data="name", children=[index]), size]:
+                length = self.value(size)
+                return operators.build_unit_vector(str(index), length, self.scope, start)
+            case _:
+                return operators.build_unit_vector("", None, self.scope, start)
 
     # Sums over an index
 
@@ -363,7 +381,7 @@ class _SeriesBuilder:
             )
         first = self._bound_value(header.first) if header.first else 1
         last = self._bound_value(header.last) if header.last else next(iter(counts))
-        limit = min(counts, default=operators.MAX_SIZE)
+        limit = min(counts, default=MAX_SIZE)
         if not 1 <= first <= last <= limit:
             raise self._error(
                 f"This sum runs from {first} to {last}, but it must stay between 1 and {limit}."
@@ -391,14 +409,24 @@ class _SeriesBuilder:
         return tuple(self._place(label, families) for label in labels)
 
     def _place(self, label: str, families: list[Family]) -> t.Position:
-        if not (label.isdecimal() or label in self.outer or label in families[0].labels):
-            raise self._error(f"{label[:20]} is not an index here.")
+        for family in families:
+            if not (label.isdecimal() or label in self.outer or label in family.labels):
+                raise self._not_a_place(label, family)
         places = {_read_position(label, family, self.outer, self.sign) for family in families}
         if len(places) > 1:
             raise self._error(
                 f"{label[:20]} does not mean the same position for all members of this sum."
             )
         return places.pop()
+
+    def _not_a_place(self, label: str, family: Family) -> FormulaError:
+        size = self.scope.indices.get(label, family.count)
+        if size == family.count:
+            return self._error(f"{label[:20]} is not an index here.")
+        return self._error(
+            f"{label} is not an index here: it is one of {size}, but this sum is over "
+            f"{family.count}."
+        )
 
     def _error(self, message: str, hint: str = "") -> FormulaError:
         return make_error(message, self.sign, code="formula.sum", hint=hint)

@@ -1,6 +1,7 @@
 """Operations and functions on typed nodes: each checks shapes and builds the node of the result.
 
-Nothing broadcasts except numbers. Messages say what was found and what would help.
+Nothing broadcasts except numbers. An identity matrix without a size gets it from the value that it
+meets. Messages say what was found and what would help.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import replace
 from grader.domain.shapes import (
     CONDITION,
     NUMBER,
+    OPEN_SQUARE,
     Kind,
     Shape,
     make_column_shape,
@@ -20,11 +22,18 @@ from grader.formula.errors import make_error
 from grader.formula.eval.functions import Function, ShapeError
 from grader.formula.render import Precedence, to_short_text
 from grader.formula.typed import tree as t
+from grader.formula.typed.open_sizes import (
+    MAX_SIZE,
+    fit_arguments,
+    fit_factors,
+    fit_terms,
+    is_square,
+    make_open_size_error,
+    set_size,
+)
 from grader.formula.typed.scope import Family, FormulaScope
 
 _MIN_POWER, _MAX_POWER = -1, 8
-#: The largest size that may be written, as in `zeros(1024)`.
-MAX_SIZE = 1024
 _IDENTITIES = ("identity", "eye")
 
 
@@ -35,6 +44,8 @@ def build_transpose(operand: t.Node, start: int) -> t.Node:
 
 def build_sum(left: t.Node, right: t.Node, *, sign: int) -> t.Node:
     """The sum of two values of the same shape or, with `sign` -1, their difference."""
+    first_shape, second_shape = fit_terms(left.shape, right.shape)
+    left, right = set_size(left, first_shape), set_size(right, second_shape)
     if left.shape != right.shape:
         verb, joint = ("add", "and") if sign == 1 else ("subtract", "from")
         first, second = (left, right) if sign == 1 else (right, left)
@@ -55,7 +66,7 @@ def _describe_sum_hint(left: t.Node, right: t.Node) -> str:
     other = right.shape if left.shape == NUMBER else left.shape
     if other.kind is Kind.COLUMN:
         return f"Write a column of equal numbers as c ones({other.rows})."
-    if other.kind is Kind.MATRIX and other.rows == other.columns:
+    if is_square(other):
         return "Write a number times the identity as c I."
     return ""
 
@@ -70,11 +81,14 @@ def build_product(left: t.Node, right: t.Node) -> t.Node:
             hint=_describe_product_hint(left, right),
         )
     product, shape = found
+    first, second = fit_factors(left.shape, right.shape)
+    left, right = set_size(left, first), set_size(right, second)
     return t.Multiply(shape=shape, start=left.start, left=left, right=right, product=product)
 
 
 def _find_product(first: Shape, second: Shape) -> tuple[t.Product, Shape] | None:
     """The kind of product of two shapes, and its shape; None where there is none."""
+    first, second = fit_factors(first, second)
     match first.kind, second.kind:
         case Kind.NUMBER, _:
             return t.Product.SCALE, second
@@ -149,9 +163,7 @@ def build_quotient(left: t.Node, right: t.Node) -> t.Node:
     """A value divided by a number."""
     if right.shape != NUMBER:
         inverse = (
-            f"For the inverse write inv({to_short_text(right)})."
-            if right.shape.kind is Kind.MATRIX and right.shape.rows == right.shape.columns
-            else ""
+            f"For the inverse write inv({to_short_text(right)})." if is_square(right.shape) else ""
         )
         raise make_error(
             f"Cannot divide by {to_short_text(right)}, which is {right.shape.describe()}; "
@@ -167,23 +179,22 @@ def build_power(base: t.Node, exponent: t.Node) -> t.Node:
     if base.shape == NUMBER and exponent.shape == NUMBER:
         return t.Power(shape=NUMBER, start=base.start, base=base, exponent=exponent)
     whole = t.find_whole_number(exponent)
-    is_square = base.shape.kind is Kind.MATRIX and base.shape.rows == base.shape.columns
-    if is_square and whole is not None and _MIN_POWER <= whole <= _MAX_POWER:
+    if is_square(base.shape) and whole is not None and _MIN_POWER <= whole <= _MAX_POWER:
         return t.MatrixPower(shape=base.shape, start=base.start, base=base, exponent=whole)
     raise make_error(
         f"{to_short_text(base)} is {base.shape.describe()} and cannot be raised to this power.",
         base.start,
-        hint=_describe_power_hint(base, is_square=is_square),
+        hint=_describe_power_hint(base),
     )
 
 
-def _describe_power_hint(base: t.Node, *, is_square: bool) -> str:
+def _describe_power_hint(base: t.Node) -> str:
     written = _base(base)
     if base.shape.kind is Kind.COLUMN:
         return f"For the squared length write {written}^T {written}; the transpose is {written}^T."
     if base.shape.kind is Kind.ROW:
         return f"For the squared length write norm({to_short_text(base)})^2."
-    if is_square:
+    if is_square(base.shape):
         return f"A square matrix can be raised to whole powers from {_MIN_POWER} to {_MAX_POWER}."
     if base.shape.kind is Kind.MATRIX:
         return f"Only a square matrix can be raised to a power; the transpose is {written}^T."
@@ -230,7 +241,9 @@ def find_column(node: t.Node) -> t.Node | None:
 # Functions
 
 
-def build_call(name: str, function: Function, arguments: list[t.Node], start: int) -> t.Node:
+def build_call(
+    name: str, function: Function, arguments: list[t.Node], scope: FormulaScope, start: int
+) -> t.Node:
     """A function applied to values."""
     least, most = function.arguments
     if function.sizes or function.index or not least <= len(arguments) <= most:
@@ -240,19 +253,21 @@ def build_call(name: str, function: Function, arguments: list[t.Node], start: in
             start,
             code="formula.arguments",
         )
-    shapes = tuple(argument.shape for argument in arguments)
+    shapes = fit_arguments(function, [argument.shape for argument in arguments])
     if CONDITION in shapes and not function.over_key_sets:
         raise make_error(f"{name} takes values, not a comparison.", start)
     try:
         shape = function.shape(shapes)
     except ShapeError as refused:
         raise make_error(f"{name} {refused}.", start) from None
+    if OPEN_SQUARE in shapes and shape != OPEN_SQUARE:
+        raise make_open_size_error(arguments[shapes.index(OPEN_SQUARE)], scope)
     return t.FunctionCall(
         shape=shape,
         start=start,
         name=name,
         function=function,
-        arguments=tuple(arguments),
+        arguments=tuple(map(set_size, arguments, shapes)),
         shapes=shapes,
     )
 
@@ -298,7 +313,7 @@ def build_sized_call(name: str, function: Function, sizes: list[t.Node], start: 
 
 
 def build_identity(label: str, scope: FormulaScope, start: int) -> t.Node:
-    """The identity matrix of the size that a subscript names; `d` without a subscript."""
+    """The identity matrix of the size that a subscript names."""
     size = scope.constants.get(label, 0) if not label.isdecimal() else float(label)
     if not 1 <= size <= MAX_SIZE or size != int(size):
         raise make_error(
@@ -310,13 +325,23 @@ def build_identity(label: str, scope: FormulaScope, start: int) -> t.Node:
     return t.Identity(shape=make_matrix_shape(int(size), int(size)), start=start)
 
 
-def build_unit_vector(label: str, scope: FormulaScope, start: int) -> t.Node:
-    """The vector of length `n` that is 1 at a drawn index and 0 elsewhere."""
-    if label not in scope.indices or "n" not in scope.constants:
-        raise make_error("unit takes one index.", start, code="formula.arguments")
-    return t.UnitVector(
-        shape=make_column_shape(int(scope.constants["n"])), start=start, index=label
-    )
+def build_unit_vector(index: str, size: t.Node | None, scope: FormulaScope, start: int) -> t.Node:
+    """The vector that is 1 at a drawn index and 0 elsewhere; `size` is its length, if written."""
+    if index not in scope.indices:
+        raise make_error(
+            "unit takes a drawn index, and its length if you like: unit(a) or unit(a, n).",
+            start,
+            code="formula.arguments",
+        )
+    length = scope.indices[index]
+    if size is not None and t.find_whole_number(size) != length:
+        raise make_error(
+            f"{index} is one of {length}, so unit({index}) has {length} entries, "
+            f"not {to_short_text(size)}.",
+            size.start,
+            code="formula.arguments",
+        )
+    return t.UnitVector(shape=make_column_shape(length), start=start, index=index)
 
 
 def build_bars(
@@ -347,4 +372,4 @@ def build_bars(
             code="formula.syntax",
         )
     name = "abs" if operand.shape == NUMBER else "norm"
-    return build_call(name, scope.functions[name], [operand], start)
+    return build_call(name, scope.functions[name], [operand], scope, start)

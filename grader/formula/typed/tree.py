@@ -67,7 +67,7 @@ class Name(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity(Node):
-    """The identity matrix, written ``I`` or ``I_n``."""
+    """The identity matrix, written ``I_n``, or ``I`` where its size follows from its place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -268,7 +268,9 @@ _FORMULA = {
     "formula.sum": Meaning("The sum cannot be read", r"Write it as in \sum_{i=1}^n x_i."),
     "formula.where": Meaning("A constant after where cannot be read", "Write where C = 50."),
     "formula.limit": Meaning("The formula is too long or too costly", "Simplify it."),
-    "formula.not_finite": Meaning("The formula does not give finite numbers", "Look for overflow."),
+    "formula.not_finite": Meaning(
+        "The formula does not give finite numbers", "Look at the column."
+    ),
 }
 
 _AUTHOR = {

@@ -118,7 +118,7 @@ def test_students_get_different_variants() -> None:
 
 
 def test_a_computed_draw_uses_those_before_it() -> None:
-    scope = FormulaScope(indices=frozenset({"a"})).with_shapes({"u": make_matrix_shape(3, 4)})
+    scope = FormulaScope(indices={"a": 3}).with_shapes({"u": make_matrix_shape(3, 4)})
     draws = [
         Draw(("a",), DistinctIndices(1, 3)),
         Draw(("u",), Gaussian((3, 4))),

@@ -32,7 +32,7 @@ INDICES = {"a": np.array([0, 3, 2]), "b": np.array([4, 1, 0])}
 ENVIRONMENT = Environment({"mu": MU, "k": K, "q": Q}, INDICES)
 SCOPE = FormulaScope(
     constants={"n": 5, "d": 4},
-    indices=frozenset({"a", "b"}),
+    indices={"a": 5, "b": 5},
     functions=RUBRIC_FUNCTIONS,
     allows_conditions=True,
 ).with_shapes(
@@ -112,7 +112,7 @@ def test_a_matrix_without_inverse_spoils_its_own_answer_only() -> None:
 
 
 def test_the_first_part_that_is_not_finite_is_named() -> None:
-    with pytest.raises(FormulaError, match=r"Look at log\(0 - 1\)\."):
+    with pytest.raises(FormulaError, match=r"log\(0 - 1\) is the logarithm"):
         evaluate_finite(read("q + 2 exp(log(0 - 1)) q"), ENVIRONMENT)
 
 

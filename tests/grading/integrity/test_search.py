@@ -13,7 +13,6 @@ from grader.engine.judge.prefilter import Prefilter
 from grader.engine.random.streams import DEVELOPMENT_KEYS
 from grader.engine.random.variants import Variant, draw_variants, select_variant, stack_variants
 from grader.formula.eval.evaluate import evaluate_finite
-from grader.formula.formula import read_tree
 from grader.grading.integrity.coincidence import CoincidenceRate
 from grader.grading.integrity.search import (
     SearchResult,
@@ -48,7 +47,7 @@ def numbers_for(name: str, texts: dict[str, str], variant: Variant) -> Answer:
     """What a formula comes to for a variant, sent as numbers."""
     rubric, drawn = rubric_of(name), stack_variants([variant])
     sent = {
-        field: evaluate_finite(read_tree(text, rubric.scope), drawn)[0, 0].tolist()
+        field: evaluate_finite(rubric.read_field(field, text), drawn)[0, 0].tolist()
         for field, text in texts.items()
     }
     return read_answer(sent, rubric.question.fields, drawn)
@@ -169,7 +168,7 @@ def test_the_sieve_lets_through_all_that_a_judge_would(name: str) -> None:
         for row in (0, 17):
             drawn = stack_variants([own[row]])
             sent = dict(example.answer) | {
-                field: evaluate_finite(read_tree(text, rubric.scope), drawn)[0, 0].tolist()
+                field: evaluate_finite(rubric.read_field(field, text), drawn)[0, 0].tolist()
                 for field, text in example.numbers.items()
             }
             answer = read_answer(sent, rubric.question.fields, drawn)

@@ -500,7 +500,7 @@ key_sets: {count: 32000, draw: {k: {gaussian: {mean: mu, variance: 1}}}}"""
         ),
         pytest.param(
             SMALL.format(draw="", compute="", measure="norm(q)"),
-            "mu_a is not known here",
+            "mu_a has no meaning in this question",
             id="another question",
         ),
     ],
