@@ -87,7 +87,7 @@ REFUSED = [
     pytest.param("y where y = mu_a + 1", "formula.shape", 13, "c ones(4)", id="a wrong shape"),
     pytest.param("y where y = mu_a + zeta", "formula.unknown", 20, "zeta", id="unknown"),
     pytest.param("y z where y = mu_a, z = mu_b", "formula.shape", 1, "y^T z", id="two columns"),
-    pytest.param("y where y = mu_a / (n - 5)", "formula.not_finite", 13, "finite", id="infinite"),
+    pytest.param("y where y = mu_a / (n - 5)", "formula.not_finite", 13, "by zero", id="infinite"),
 ]
 
 

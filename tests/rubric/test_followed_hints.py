@@ -125,14 +125,7 @@ def test_following_every_hint_earns_what_the_model_answer_earns(part: str) -> No
 @pytest.mark.parametrize(
     "part",
     [
-        pytest.param(
-            part,
-            marks=pytest.mark.xfail(
-                strict=True, reason="item 2: large must mean eventually, for logarithms too"
-            )
-            if part.endswith(("/3a", "/a-ii", "/1b"))
-            else (),
-        )
+        part
         for part in list_parts()
         if any(re.match("[0-9]{2,} ", text) for text in find_formulas(part).values())
     ],

@@ -241,7 +241,8 @@ def _read_clause(text: str, clause: _Clause, *, is_only: bool) -> Definition | s
     match = _DEFINITION.match(text, clause.start, clause.end)
     if match and not _is_comparison(match, clause, is_only=is_only):
         return _define(text, match, clause.end)
-    return _declare_in_words(text, clause) or _padded(text, clause.start, clause.end)
+    declared = None if is_only else _declare_in_words(text, clause)
+    return declared or _padded(text, clause.start, clause.end)
 
 
 def _is_comparison(match: re.Match[str], clause: _Clause, *, is_only: bool) -> bool:
