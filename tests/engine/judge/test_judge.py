@@ -92,7 +92,7 @@ def true_share(amount: float) -> float:
 
 def test_a_close_share_is_decided_with_more_key_sets() -> None:
     share = true_share(0.015)
-    level = Level(Decimal(1), within=0.02, share=round(share - 0.02, 3))
+    level = Level(Decimal(1), within=0.02, share=round(share - 0.026, 3))
     verdict = judge_leaking(0.015, level)
 
     assert verdict.outcome is Outcome.MET
