@@ -64,6 +64,8 @@ class Evidence:
         The share that the level asks for.
     expected
         For predictions, the interval that what was measured spans.
+    is_exact
+        For predictions, whether the expected number is a closed form and nothing was measured.
     is_shrunk
         Whether the answer overflowed and was judged at a smaller size.
     """
@@ -77,6 +79,7 @@ class Evidence:
     key_sets: int | None = None
     drawn: int | None = None
     expected: Interval | None = None
+    is_exact: bool = False
     is_shrunk: bool = False
 
 

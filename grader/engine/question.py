@@ -45,10 +45,14 @@ class _CriterionBase:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCriterion(_CriterionBase):
-    """A claim about what the answer does: a measure with levels, the best credit first."""
+    """A claim about what the answer does: a measure with levels, the best credit first.
+
+    `in_words` is a sentence about the measure, with the placeholders {measured} and {needed}.
+    """
 
     measure: Node
     levels: tuple[Level, ...]
+    in_words: str = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +60,14 @@ class PredictedCriterion(_CriterionBase):
     """A predicted number, compared with the measured one.
 
     The earlier answer that is used is measured at each of the `scales`. A prediction in the
-    interval that the measured values span, plus the tolerance, is right.
+    interval that the measured values span, plus the tolerance, is right. `in_words` names the
+    number, such as "the variance of the output".
     """
 
     expected: Node
     tolerance: float
     scales: tuple[float, ...] = (1.0,)
+    in_words: str = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +123,13 @@ class UsedQuestion:
     """An earlier question whose answer this one uses.
 
     The student's own answer is used if it earned full credit for `criterion`, else the reference.
+    `called` says what it is: "query" in "your query".
     """
 
     question: Question
     criterion: str
     reference: Mapping[str, Node]
+    called: str = "answer"
 
 
 class PlotKind(Enum):

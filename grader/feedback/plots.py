@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from grader.domain.shapes import Kind
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge
-from grader.engine.question import Plot, PlotKind
+from grader.engine.question import Plot, PlotKind, Question
 from grader.engine.random.keysets import PRACTICE, NoiseSource
 from grader.engine.sample.observe import observe
 
@@ -27,12 +27,14 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 class WeightBars:
     """Weights of the keys, as quantiles over the practice key sets.
 
-    `named` holds the keys that the question names, by position: {3: "a"}.
+    `named` holds the keys that the question names, by position: {3: "a"}. `called` is what the
+    question calls its key sets.
     """
 
     title: str
     quantiles: tuple[tuple[float, ...], ...]
     named: dict[int, str]
+    called: str = "key sets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +89,19 @@ def make_pictures(
         if observed.kept is not None:
             values = [value[observed.kept[0]] if len(value) > 1 else value for value in values]
         if all(np.isfinite(value).all() for value in values):
-            pictures.append(_make_picture(plot, values, named))
+            pictures.append(_make_picture(question, plot, values, named))
     return pictures
 
 
-def _make_picture(plot: Plot, values: list[Array], named: dict[int, str]) -> Picture:
+def _make_picture(
+    question: Question, plot: Plot, values: list[Array], named: dict[int, str]
+) -> Picture:
     match plot.kind:
         case PlotKind.WEIGHTS:
             if plot.values[0].shape.kind is Kind.MATRIX:
                 return HeatMap(plot.title, (_rows(values[0][0]),), ("weights",))
-            return WeightBars(plot.title, _quantiles(values[0]), named)
+            bars = WeightBars(plot.title, _quantiles(values[0]), named)
+            return replace(bars, called=question.key_sets.called) if question.key_sets else bars
         case PlotKind.PLANE:
             labels = (plot.labels[0], plot.labels[1])
             return OutputPlane(plot.title, labels, _plane(*values))

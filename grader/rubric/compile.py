@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 
+from grader.domain.placeholders import list_placeholders
 from grader.domain.shapes import CONDITION, NUMBER, Kind, Shape, make_shape
 from grader.engine import question as q
 from grader.engine.random.keysets import GaussianKeys, InSpan, KeySets, Stretch
@@ -172,7 +173,7 @@ def _compile_key_sets(reader: ExpressionReader, form: m.KeySetsForm | None) -> K
         keep = reader.read(form.keep, ("key_sets", "keep"), CONDITION)
         reader.add_shapes({"left_out": NUMBER}, ("key_sets", "keep"))
     counts = (form.count, *(count for count in _KEY_SET_COUNTS if count > form.count))
-    return KeySets(numbers, rules, counts, keep)
+    return KeySets(numbers, rules, counts, keep, form.called)
 
 
 def _compile_sample(
@@ -231,8 +232,11 @@ def _compile_criteria(reader: ExpressionReader, form: m.QuestionFile) -> list[q.
         is_sampled = bool(collect_names(measure) & reader.sampled)
         levels = _compile_levels(reader, each.levels, is_sampled, path)
         criteria.append(
-            q.MeasuredCriterion(each.id, each.title, each.points, measure, levels, needs=each.needs)
-        )
+            q.MeasuredCriterion(
+                each.id, each.title, each.points, measure, levels,
+                in_words=each.in_words, needs=each.needs,
+            )
+        )  # fmt: skip
     for name, answer in form.answer.items():
         criterion = _compile_field_criterion(reader, name, answer)
         if criterion is not None:
@@ -267,6 +271,7 @@ def _compile_field_criterion(
                 return None
             return q.PredictedCriterion(
                 name, form.title or name, form.points, expected, form.tolerance, form.scales,
+                in_words=form.in_words or form.title[:1].lower() + form.title[1:] or name,
                 needs=form.needs,
             )  # fmt: skip
         case m.ChoiceForm():
@@ -306,8 +311,20 @@ def _compile_misconceptions(
             node = reader.read(text, (*path, "passes", name), shapes[name], with_t)
             if node is not None:
                 passes[name] = node
+        _check_placeholders(reader, each.say, (*path, "say"), has_earlier=form.uses is not None)
         result.append(q.Misconception(each.id, each.say, when, passes, each.tries, each.about))
     return result
+
+
+def _check_placeholders(
+    reader: ExpressionReader, say: str, path: FieldPath, *, has_earlier: bool
+) -> None:
+    """Check that what a student is told has no placeholder that nothing stands for."""
+    known = ("t", "whose") if has_earlier else ("t",)
+    for name in list_placeholders(say):
+        if name not in known:
+            message = "there are {t} and, where an earlier answer is used, {whose}"
+            reader.error(path, f"{{{name}}} is not known here; {message}")
 
 
 def _compile_plots(reader: ExpressionReader, forms: tuple[m.PlotForm, ...]) -> list[q.Plot]:

@@ -29,11 +29,6 @@ class RecognisedMisconception:
     say: str
     factor: float
 
-    @property
-    def text(self) -> str:
-        """What the student is told."""
-        return self.say.replace("{t}", f"{self.factor:g}")
-
 
 def find_misconceptions(
     question: Question, environment: Environment, context: SamplingContext, missed: Set[str]
