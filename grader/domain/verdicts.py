@@ -30,10 +30,21 @@ class Reason(StrEnum):
     NOT_GENERAL = "not_general"
     NOT_FOR_EVERY_SIZE = "not_for_every_size"
     NOT_FINITE = "not_finite"
+    UNDEFINED = "undefined"
     WRONG_CHOICE = "wrong_choice"
     AWAITS_REVIEW = "awaits_review"
     NOT_SENT = "not_sent"
     SCORED_OUTSIDE = "scored_outside"
+
+
+class Scaling(StrEnum):
+    """Why an answer was judged at a smaller size, if it was."""
+
+    NONE = "none"
+    SATURATED = "saturated"
+    """Rounding errors would have decided; a softmax is saturated at the smaller size, too."""
+    OVERFLOW = "overflow"
+    """What is measured overflows at the size that was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +77,8 @@ class Evidence:
         For predictions, the interval that what was measured spans.
     is_exact
         For predictions, whether the expected number is a closed form and nothing was measured.
-    is_shrunk
-        Whether the answer overflowed and was judged at a smaller size.
+    scaling
+        Whether and why the answer was judged at a smaller size.
     """
 
     measured: float | None = None
@@ -80,7 +91,7 @@ class Evidence:
     drawn: int | None = None
     expected: Interval | None = None
     is_exact: bool = False
-    is_shrunk: bool = False
+    scaling: Scaling = Scaling.NONE
 
 
 @dataclass(frozen=True, slots=True)

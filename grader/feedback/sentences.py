@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import assert_never
 
 from grader.domain.placeholders import fill_placeholders
-from grader.domain.verdicts import Evidence, Outcome, Reason, Verdict
+from grader.domain.verdicts import Evidence, Outcome, Reason, Scaling, Verdict
 from grader.engine.judge.misconceptions import RecognisedMisconception
 from grader.engine.question import Level, MeasuredCriterion, PredictedCriterion, Question
 
@@ -18,6 +18,18 @@ _OUTCOMES = {
     Outcome.NOT_MET: "not met",
     Outcome.UNGRADABLE: "could not be judged",
     Outcome.PENDING: "to be graded by a person",
+}
+
+_SCALINGS = {
+    Scaling.NONE: "",
+    Scaling.SATURATED: (
+        " Your numbers are so large that rounding errors would decide, so they were judged at a "
+        "smaller scale; a softmax is saturated long before."
+    ),
+    Scaling.OVERFLOW: (
+        " Your numbers are so large that the computation overflows, so they were judged at a "
+        "smaller scale. Where a softmax follows, this changes nothing."
+    ),
 }
 
 
@@ -68,11 +80,8 @@ def explain(verdict: Verdict, question: Question, *, is_own: bool = True) -> str
     """Say why a criterion came out as it did; `is_own` as for `explain_misconception`."""
     evidence, reason = verdict.evidence, verdict.reason
     sentence = _explain(reason, evidence, _find_words(verdict, question, is_own=is_own))
-    if evidence.is_shrunk and reason is not Reason.NOT_FINITE:
-        sentence += (
-            " Your numbers are so large that the computation overflows, so they were judged at a "
-            "smaller scale. Where a softmax follows, this changes nothing."
-        )
+    if verdict.outcome is not Outcome.UNGRADABLE:
+        sentence += _SCALINGS[evidence.scaling]
     return sentence
 
 
@@ -121,6 +130,11 @@ def _explain(reason: Reason, evidence: Evidence, words: _Words) -> str:
             return (
                 "Your numbers are too large, or too different in size, for the computation to "
                 "have a finite result. An instructor will look at it."
+            )
+        case Reason.UNDEFINED:
+            return (
+                "What is measured has no value for this answer, as when zero is divided by zero. "
+                "An instructor will look at it."
             )
         case Reason.WRONG_CHOICE:
             return "This is not the right choice."

@@ -1,4 +1,4 @@
-"""Issue 10, items 4 and 14: what is said of a verdict is so, in the words of its rubric."""
+"""Issue 10, items 4, 13 and 14: what is said of a verdict is so, in the words of its rubric."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Verdict
+from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Scaling, Verdict
 from grader.engine.judge.misconceptions import RecognisedMisconception
 from grader.engine.question import Level, MeasuredCriterion, PredictedCriterion, Question
 from grader.feedback.report import describe_used
@@ -16,6 +16,7 @@ from grader.feedback.sentences import describe_outcome, explain, explain_misconc
 from grader.rubric.catalog import Rubric
 from tests.support.rubrics import judged, rubric_of, shipped, submit
 
+COPY = "single-head-attention/1c"
 NOISY = "self-attention-and-transformers/c-i"
 STRETCHED = "self-attention-and-transformers/c-ii"
 HEADS = "self-attention-and-transformers/d-ii"
@@ -222,6 +223,30 @@ def test_a_wrong_prediction_is_not_told_the_right_number() -> None:
     assert told.startswith("You predicted 0.9 for the variance of the output. That is far above ")
     assert "0.25" not in told
     assert "0.24" not in told
+
+
+@pytest.mark.parametrize(
+    ("scaling", "cause"),
+    [
+        (Scaling.NONE, ""),
+        (Scaling.SATURATED, "rounding errors would decide"),
+        (Scaling.OVERFLOW, "the computation overflows"),
+    ],
+)
+def test_a_smaller_scale_is_told_with_its_cause(scaling: Scaling, cause: str) -> None:
+    told = said(rubric_of(COPY).question, Evidence(0.3, 0.02, scaling=scaling))
+
+    assert cause in told
+    assert ("smaller scale" in told) == (scaling is not Scaling.NONE)
+
+
+def test_what_has_no_value_is_not_told_to_be_large() -> None:
+    verdict = Verdict("weights", Outcome.UNGRADABLE, Reason.UNDEFINED, Decimal(0), Decimal(1))
+
+    assert explain(verdict, rubric_of(COPY).question) == (
+        "What is measured has no value for this answer, as when zero is divided by zero. An "
+        "instructor will look at it."
+    )
 
 
 @pytest.mark.parametrize(("is_own", "whose"), [(True, "your"), (False, "the reference")])
