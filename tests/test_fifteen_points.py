@@ -13,6 +13,7 @@ from grader.engine.question import MeasuredCriterion, PredictedCriterion
 from grader.engine.random.keysets import NoiseSource
 from grader.engine.sample.observe import observe
 from grader.errors import AnswerRefused
+from grader.feedback.sentences import explain_misconception
 from grader.formula.formula import read_tree
 from tests.support.rubrics import (
     awarded,
@@ -146,7 +147,7 @@ def test_point_3_a_small_scale_fails_and_is_told_what_is_missing() -> None:
     assert misconception.id == "scale-too-small"
     # (n - 2) e^-C / 2 must be at most about 0.02, so that C = 5 is right and C = 4 is not.
     assert misconception.factor == 5
-    assert "About 5 times" in misconception.text
+    assert "About 5 times" in explain_misconception(misconception)
 
 
 # 4

@@ -31,10 +31,21 @@ class Reason(StrEnum):
     NOT_FOR_EVERY_SIZE = "not_for_every_size"
     INCONSISTENT = "inconsistent"
     NOT_FINITE = "not_finite"
+    UNDEFINED = "undefined"
     WRONG_CHOICE = "wrong_choice"
     AWAITS_REVIEW = "awaits_review"
     NOT_SENT = "not_sent"
     SCORED_OUTSIDE = "scored_outside"
+
+
+class Scaling(StrEnum):
+    """Why an answer was judged at a smaller size, if it was."""
+
+    NONE = "none"
+    SATURATED = "saturated"
+    """Rounding errors would have decided; a softmax is saturated at the smaller size, too."""
+    OVERFLOW = "overflow"
+    """What is measured overflows at the size that was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +77,11 @@ class Evidence:
     expected
         For predictions, the interval that what was measured spans.
     is_exact
-        For predictions, whether they are compared with a closed form, so that nothing is measured.
+        For predictions, whether the expected number is a closed form and nothing was measured.
     sizes
-        The sizes of constants declared large at which this was found, where they decide.
-    is_shrunk
-        Whether the answer overflowed and was judged at a smaller size.
+        The sizes of constants declared large at which this was found, where it is not right.
+    scaling
+        Whether and why the answer was judged at a smaller size.
     """
 
     measured: float | None = None
@@ -84,7 +95,7 @@ class Evidence:
     expected: Interval | None = None
     is_exact: bool = False
     sizes: Mapping[str, float] | None = None
-    is_shrunk: bool = False
+    scaling: Scaling = Scaling.NONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,7 @@ def _describe_plane(picture: OutputPlane) -> str:
 
 
 def _describe_output(point: Point, first: str, second: str) -> str:
-    """Where the output lies, for an answer with the same output on every key set."""
+    """Where the output lies, for an answer with a single output."""
     distance, along = _distance(point), point[0]
     where = "as near to both" if along == 0.5 else f"nearer to {first if along < 0.5 else second}"
     return (
@@ -284,7 +284,7 @@ def _weights(picture: WeightBars) -> list[PlotTable]:
         (format_key(picture, index), *map(format_number, key))
         for index, key in enumerate(picture.quantiles)
     )
-    return [PlotTable("Quantiles of the weights over the key sets", heads, rows)]
+    return [PlotTable(f"Quantiles of the weights over the {picture.called}", heads, rows)]
 
 
 def _outputs(picture: OutputPlane) -> list[PlotTable]:

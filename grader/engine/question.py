@@ -45,18 +45,26 @@ class _CriterionBase:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCriterion(_CriterionBase):
-    """A claim about what the answer does: a measure with levels, the best credit first."""
+    """A claim about what the answer does: a measure with levels, the best credit first.
+
+    `in_words` is a sentence about the measure, with the placeholders {measured} and {needed}.
+    """
 
     measure: Node
     levels: tuple[Level, ...]
+    in_words: str = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class PredictedCriterion(_CriterionBase):
-    """A predicted number, compared with what is measured or with a closed form."""
+    """A predicted number, compared with what is measured or with a closed form.
+
+    `in_words` names the number, such as "the variance of the output".
+    """
 
     expected: Node
     tolerance: float
+    in_words: str = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +128,14 @@ class UsedQuestion:
 
     The student's own answer is used if it earned full credit for `criterion`, else the reference.
     Where it is not saturated, a multiple of it up to `longest` may stand for it in predictions.
+    `called` says what it is: "query" in "your query".
     """
 
     question: Question
     criterion: str
     reference: Mapping[str, Node]
     longest: float = 1.0
+    called: str = "answer"
 
 
 class PlotKind(Enum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 import numpy as np
@@ -30,12 +30,14 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 class WeightBars:
     """Weights of the keys, as quantiles over the practice key sets.
 
-    `named` holds the keys that the question names, by position: {3: "a"}.
+    `named` holds the keys that the question names, by position: {3: "a"}. `called` is what the
+    question calls its key sets.
     """
 
     title: str
     quantiles: tuple[tuple[float, ...], ...]
     named: dict[int, str]
+    called: str = "key sets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def make_pictures(
         if observed.kept is not None:
             values = [value[observed.kept[0]] if len(value) > 1 else value for value in values]
         if all(np.isfinite(value).all() for value in values):
-            pictures.append(_make_picture(plot, values, submission.variant, indices))
+            pictures.append(_make_picture(question, plot, values, submission.variant, indices))
     return pictures
 
 
@@ -102,7 +104,11 @@ def _list_given_indices(question: Question) -> dict[str, int]:
 
 
 def _make_picture(
-    plot: Plot, values: list[Array], variant: Variant, indices: Mapping[str, int]
+    question: Question,
+    plot: Plot,
+    values: list[Array],
+    variant: Variant,
+    indices: Mapping[str, int],
 ) -> Picture:
     match plot.kind:
         case PlotKind.WEIGHTS:
@@ -110,7 +116,8 @@ def _make_picture(
                 return HeatMap(plot.title, (_rows(values[0][0]),), ("weights",))
             count = plot.values[0].shape.rows
             named = {variant.indices[name]: name for name in indices if indices[name] == count}
-            return WeightBars(plot.title, _quantiles(values[0]), named)
+            bars = WeightBars(plot.title, _quantiles(values[0]), named)
+            return replace(bars, called=question.key_sets.called) if question.key_sets else bars
         case PlotKind.PLANE:
             labels = (plot.labels[0], plot.labels[1])
             return OutputPlane(plot.title, labels, _plane(*values))

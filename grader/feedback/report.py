@@ -10,7 +10,7 @@ from grader.engine.judge.judge import Judgement
 from grader.engine.question import Question
 from grader.feedback.base import Points, ReportModel
 from grader.feedback.receipt import Receipt
-from grader.feedback.sentences import explain
+from grader.feedback.sentences import explain, explain_misconception
 
 
 class CriterionReport(ReportModel):
@@ -84,6 +84,7 @@ def build_report_fields(
 ) -> dict[str, Any]:
     """The fields of a report, by name."""
     score = judgement.score
+    is_own = uses != "reference"
     titles = {criterion.id: criterion.title for criterion in question.criteria}
     return {
         "id": receipt.attempt,
@@ -99,11 +100,12 @@ def build_report_fields(
             for each in judgement.verdicts
         ),
         "feedback": tuple(
-            FeedbackLine(criterion=each.criterion, text=explain(each, question))
+            FeedbackLine(criterion=each.criterion, text=explain(each, question, is_own=is_own))
             for each in judgement.verdicts
         ),
         "misconceptions": tuple(
-            MisconceptionReport(id=each.id, text=each.text) for each in judgement.misconceptions
+            MisconceptionReport(id=each.id, text=explain_misconception(each, is_own=is_own))
+            for each in judgement.misconceptions
         ),
         "uses": uses,
         "receipt": receipt,

@@ -1,20 +1,16 @@
-"""Verdicts → sentences: what was measured, what is allowed, and what is wrong."""
+"""Verdicts → sentences: what was found, what is needed, and what would help."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import assert_never
 
-from grader.domain.verdicts import Evidence, Outcome, Reason, Verdict
-from grader.engine.question import (
-    Criterion,
-    Level,
-    MeasuredCriterion,
-    PredictedCriterion,
-    Question,
-)
-from grader.formula.render import to_text
-from grader.formula.typed import tree as t
+from grader.domain.placeholders import fill_placeholders
+from grader.domain.verdicts import Evidence, Outcome, Reason, Scaling, Verdict
+from grader.engine.judge.misconceptions import RecognisedMisconception
+from grader.engine.question import Level, MeasuredCriterion, PredictedCriterion, Question
 
 _OUTCOMES = {
     Outcome.MET: "met",
@@ -24,31 +20,42 @@ _OUTCOMES = {
     Outcome.PENDING: "to be graded by a person",
 }
 
-#: What the outermost function of a measure computes.
-_NOUNS = {
-    "abs": "absolute value",
-    "deviation": "standard deviation over the key sets",
-    "distance": "distance from where it should be",
-    "dot": "inner product",
-    "inner": "inner product",
-    "max": "largest value",
-    "mean": "mean over the key sets",
-    "min": "smallest value",
-    "norm": "length",
-    "share": "share of key sets",
-    "trace": "trace",
-    "trace_variance": "total variance over the key sets",
-    "tv": "share of the weight in the wrong place",
+_SCALINGS = {
+    Scaling.NONE: "",
+    Scaling.SATURATED: (
+        " Your numbers are so large that rounding errors would decide, so they were judged at a "
+        "smaller scale; a softmax is saturated long before."
+    ),
+    Scaling.OVERFLOW: (
+        " Your numbers are so large that the computation overflows, so they were judged at a "
+        "smaller scale. Where a softmax follows, this changes nothing."
+    ),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class _Wording:
-    """How a criterion's measure is named: "the distance … is 0.2, in units of …"."""
+class _Words:
+    """How a rubric speaks of one criterion.
 
-    noun: str = "measured value"
-    unit: str = ""
-    is_weight: bool = False
+    Parameters
+    ----------
+    measure
+        The sentence about the measure, with placeholders.
+    number
+        What a predicted number is.
+    levels
+        What earns less than the best level, in order.
+    samples
+        What the key sets are called.
+    used
+        What of an earlier answer is used, such as "your query".
+    """
+
+    measure: str = "the measured value is {measured}; {needed} is needed"
+    number: str = "this number"
+    levels: Sequence[Level] = ()
+    samples: str = "key sets"
+    used: str = "your answer"
 
 
 def describe_outcome(outcome: Outcome) -> str:
@@ -56,134 +63,83 @@ def describe_outcome(outcome: Outcome) -> str:
     return _OUTCOMES[outcome]
 
 
-def explain(verdict: Verdict, question: Question) -> str:
-    """Say why a criterion came out as it did: what was measured, and what is allowed."""
-    sentence = _explain(verdict.reason, verdict.evidence, _find_wording(verdict, question))
-    if verdict.evidence.is_shrunk and verdict.reason is not Reason.NOT_FINITE:
-        sentence += (
-            " Your numbers are so large that the computation overflows, so they were judged at a "
-            "smaller scale. Where a softmax follows, this changes nothing."
-        )
+def explain_misconception(found: RecognisedMisconception, *, is_own: bool = True) -> str:
+    """What a student is told about a misconception.
+
+    Parameters
+    ----------
+    is_own
+        Whether the earlier answer that was used is the student's own, rather than the reference.
+    """
+    return fill_placeholders(
+        found.say, {"t": f"{found.factor:g}", "whose": _describe_owner(is_own)}
+    )
+
+
+def explain(verdict: Verdict, question: Question, *, is_own: bool = True) -> str:
+    """Say why a criterion came out as it did; `is_own` as for `explain_misconception`."""
+    evidence, reason = verdict.evidence, verdict.reason
+    sentence = _explain(reason, evidence, _find_words(verdict, question, is_own=is_own))
+    if evidence.sizes and reason is not Reason.NOT_FOR_EVERY_SIZE:
+        sentence += f" This is so with {_describe_sizes(evidence.sizes)}."
+    if verdict.outcome is not Outcome.UNGRADABLE:
+        sentence += _SCALINGS[evidence.scaling]
     return sentence
 
 
-def _find_wording(verdict: Verdict, question: Question) -> _Wording:
-    """The wording of the verdict's criterion, worked out once per question."""
-    wordings = question.known.get("wordings")
-    if not isinstance(wordings, dict):
-        wordings = {each.id: _choose_wording(each, question) for each in question.criteria}
-        question.known["wordings"] = wordings
-    return wordings.get(verdict.criterion, _Wording())
+def _describe_owner(is_own: bool) -> str:
+    return "your" if is_own else "the reference"
 
 
-def _choose_wording(criterion: Criterion, question: Question) -> _Wording:
-    match criterion:
-        case MeasuredCriterion(measure=measure, levels=(Level(at_least=None), *_)):
-            return _name_deviation(measure, question)
-        case MeasuredCriterion(measure=t.FunctionCall(name="tv")):
-            return _Wording("share of the weight that is placed differently")
-        case MeasuredCriterion(
-            measure=t.FunctionCall(name="distance") | t.Divide(left=t.FunctionCall(name="distance"))
-        ):
-            # A distance that must be large is one between two results.
-            return _Wording("distance")
-        case MeasuredCriterion(measure=measure):
-            return _Wording(_find_noun(measure) or "measured value")
-        case PredictedCriterion(expected=expected):
-            return _Wording(_find_noun(expected) or "value")
+def _find_words(verdict: Verdict, question: Question, *, is_own: bool) -> _Words:
+    """The words for a criterion, also for one that the rubric does not have any more."""
+    samples = question.key_sets.called if question.key_sets else _Words().samples
+    used = f"{_describe_owner(is_own)} {question.uses.called if question.uses else 'answer'}"
+    match next((each for each in question.criteria if each.id == verdict.criterion), None):
+        case MeasuredCriterion(in_words=sentence, levels=levels):
+            return _Words(measure=sentence, levels=levels, samples=samples)
+        case PredictedCriterion(in_words=number):
+            return _Words(number=number, samples=samples, used=used)
         case _:
-            return _Wording()
+            return _Words(samples=samples)
 
 
-def _name_deviation(measure: t.Node, question: Question) -> _Wording:
-    """Name a measure that must stay small, without saying what the right answer is."""
-    match measure:
-        case t.FunctionCall(name="tv"):
-            return _Wording(is_weight=True)
-        case t.Divide(left=t.FunctionCall(name="distance", arguments=(_, target)), right=unit):
-            return _Wording(_NOUNS["distance"], _describe_unit(unit, target, question))
-        case t.FunctionCall(name="abs" | "norm", arguments=(t.Add(sign=-1),)):
-            return _Wording("difference from what it should be")
-        case t.FunctionCall(
-            name="max", arguments=(t.FunctionCall(name="abs", arguments=(t.Add(sign=-1),)),)
-        ):
-            return _Wording("largest difference from what it should be")
-        case _:
-            return _Wording(_find_noun(measure) or "measured value")
-
-
-def _find_noun(node: t.Node) -> str | None:
-    match node:
-        case t.FunctionCall(name=name):
-            return _NOUNS.get(name)
-        case t.Add(sign=-1):
-            return "difference"
-        case _:
-            return None
-
-
-def _describe_unit(unit: t.Node, target: t.Node, question: Question) -> str:
-    match unit:
-        case t.FunctionCall(name="norm", arguments=(whole,)) if to_text(whole) == to_text(target):
-            return ", relative to its correct length"
-        case t.FunctionCall(name="norm", arguments=(whole,)) if _is_given(whole, question):
-            return f", in units of the length of {to_text(whole)}"
-        case t.FunctionCall(name="distance", arguments=(first, second)) if _is_given(
-            first, question
-        ) and _is_given(second, question):
-            return f", in units of the distance from {to_text(first)} to {to_text(second)}"
-        case _ if _is_given(unit, question):
-            return f", in units of {to_text(unit)}"
-        case _:
-            return ", relative to the scale of this question"
-
-
-def _is_given(node: t.Node, question: Question) -> bool:
-    """Whether a node is a single name that the student knows."""
-    match node:
-        case t.Name(name=name):
-            return name in question.given
-        case t.FamilyMember(name=name, label=label):
-            return name in question.given or f"{name}_{label}" in question.given
-        case _:
-            return False
-
-
-def _explain(reason: Reason, evidence: Evidence, wording: _Wording) -> str:
-    measured = _describe_evidence(evidence, wording)
+def _explain(reason: Reason, evidence: Evidence, words: _Words) -> str:
+    found = _describe_evidence(evidence, words, is_met=reason is Reason.HOLDS)
     match reason:
         case Reason.HOLDS | Reason.OUTSIDE_TOLERANCE:
-            return measured
+            return found
         case Reason.LOWER_LEVEL:
-            return f"Close, but not close enough for all points. {measured}"
+            return f"Close, but not close enough for all points. {found}"
         case Reason.TOO_FEW_KEY_SETS:
-            return f"It works on some key sets, but not on enough of them. {measured}"
+            return f"It works on some {words.samples}, but not on enough of them. {found}"
         case Reason.UNDECIDED:
-            return (
-                f"{measured} That is too close to call even on {evidence.key_sets or 0:,} key "
-                "sets; an instructor will look at it."
-            )
+            even = f" even on {evidence.key_sets:,} {words.samples}" if evidence.key_sets else ""
+            return f"{found} That is too close to call{even}; an instructor will look at it."
         case Reason.NEEDS_OTHER:
             return "This counts only together with another criterion, which earned nothing."
         case Reason.NOT_GENERAL:
             return (
                 "The formula works for your own numbers, but not for others drawn in the same way. "
-                f"{measured}"
+                f"{found}"
             )
         case Reason.NOT_FOR_EVERY_SIZE:
-            return (
-                "The formula does not work for every size of the constant that you call large. "
-                f"{measured}"
-            )
+            return f"{_explain_sizes(evidence.sizes or {})} {found}"
         case Reason.INCONSISTENT:
             return (
-                f"{measured} It fits a query of another length than your other predictions do; "
-                "all of them must fit the same one."
+                f"You predicted {_short(evidence.measured or 0.0)} for {words.number}. That fits "
+                f"{words.used} at another length than your other predictions do; all of them must "
+                "fit the same one."
             )
         case Reason.NOT_FINITE:
             return (
                 "Your numbers are too large, or too different in size, for the computation to "
                 "have a finite result. An instructor will look at it."
+            )
+        case Reason.UNDEFINED:
+            return (
+                "What is measured has no value for this answer, as when zero is divided by zero. "
+                "An instructor will look at it."
             )
         case Reason.WRONG_CHOICE:
             return "This is not the right choice."
@@ -197,28 +153,76 @@ def _explain(reason: Reason, evidence: Evidence, wording: _Wording) -> str:
             assert_never(reason)
 
 
-def _describe_evidence(evidence: Evidence, wording: _Wording) -> str:
+def _explain_sizes(sizes: Mapping[str, float]) -> str:
+    if len(sizes) > 1:
+        return (
+            "The formula does not work for every combination of sizes of the constants that you "
+            f"call large: not with {_describe_sizes(sizes)}. If one is meant to depend on another, "
+            "define it, such as D = 2 C."
+        )
+    where = f": not with {_describe_sizes(sizes)}" if sizes else ""
+    return f"The formula does not work for every size of the constant that you call large{where}."
+
+
+def _describe_sizes(sizes: Mapping[str, float]) -> str:
+    listed = [f"{name} = {_short(size)}" for name, size in sizes.items()]
+    return " and ".join([", ".join(listed[:-1]), listed[-1]] if len(listed) > 1 else listed)
+
+
+def _describe_evidence(evidence: Evidence, words: _Words, *, is_met: bool) -> str:
     if evidence.expected is not None:
-        return _compare_prediction(evidence, wording)
+        return _compare_prediction(evidence, words, is_right=is_met)
     if evidence.measured is None or evidence.needed is None:
         return ""
-    value = _short(evidence.measured)
     median = " (the median)" if evidence.share is not None else ""
-    bound = f"{'at least' if evidence.at_least else 'at most'} {evidence.needed:g}"
-    if wording.is_weight:
-        comma = "," if median else ""
-        text = f"{value} of the weight is in the wrong place{median}; {bound} may be{comma}"
-    else:
-        text = f"The {wording.noun} is {value}{median}{wording.unit}; it must be {bound}"
-    if evidence.share is None or evidence.share_needed is None:
+    values = {
+        "measured": f"{_short(evidence.measured)}{median}",
+        "needed": _describe_bound(evidence.needed, at_least=evidence.at_least),
+    }
+    sentence = fill_placeholders(words.measure.rstrip(" ."), values)
+    levels = () if is_met else _find_levels(evidence, words)
+    return _capitalize(sentence) + _describe_demands(evidence, levels, words.samples)
+
+
+def _find_levels(evidence: Evidence, words: _Words) -> Sequence[Level]:
+    """The levels to tell: none where there is but one, or where the bounds changed since."""
+    levels = words.levels
+    if not levels or levels[0].bound != evidence.needed:
+        return ()
+    return levels if len(levels) > 1 or levels[0].credit != 1 else ()
+
+
+def _describe_demands(evidence: Evidence, levels: Sequence[Level], samples: str) -> str:
+    """What belongs to a bound: its points, the further levels, and the shares of key sets."""
+    share, share_needed = evidence.share, evidence.share_needed
+    text = f" for {_describe_credit(levels[0].credit, 'the points')}" if levels else ""
+    if share_needed is not None:
+        text += f", on {_percent(share_needed)} of the {samples}"
+    for level in levels[1:]:
+        bound = _describe_bound(level.bound, at_least=level.at_least is not None)
+        text += ", " if share_needed is None else "; "
+        text += f"{bound} for {_describe_credit(level.credit, 'them')}"
+        text += f", on {_percent(level.share)}" if level.share is not None else ""
+    if share is None:
         return f"{text}."
+    what = "The first bound" if len(levels) > 1 else "That"
+    found = f"{_percent(share)} of {evidence.key_sets or 0:,}{_describe_interval(evidence)}"
+    return f"{text}. {what} holds on {found}."
+
+
+def _describe_bound(bound: float, *, at_least: bool) -> str:
+    return f"{'at least' if at_least else 'at most'} {bound:g}"
+
+
+def _describe_credit(credit: Decimal, whole: str) -> str:
+    if credit == 1:
+        return "all points"
     return (
-        f"{text} on {_percent(evidence.share_needed)} of the key sets. "
-        f"That holds on {_percent(evidence.share)} of {evidence.key_sets:,}{_interval(evidence)}."
+        f"half of {whole}" if credit == Decimal("0.5") else f"{_percent(float(credit))} of {whole}"
     )
 
 
-def _interval(evidence: Evidence) -> str:
+def _describe_interval(evidence: Evidence) -> str:
     if evidence.interval is None or evidence.share is None:
         return ""
     low, high = evidence.interval.low, evidence.interval.high
@@ -230,23 +234,32 @@ def _interval(evidence: Evidence) -> str:
     return f" ({bounds} with near certainty)"
 
 
-def _compare_prediction(evidence: Evidence, wording: _Wording) -> str:
-    """Compare a prediction with what was measured, without giving the measured value away."""
+def _compare_prediction(evidence: Evidence, words: _Words, *, is_right: bool) -> str:
+    """Compare a prediction with what is right, without giving that away where it is wrong."""
     assert evidence.expected is not None, "the caller checked"
     predicted, tolerance = evidence.measured or 0.0, evidence.needed or 0.0
     low, high = evidence.expected.low, evidence.expected.high
-    if low - tolerance <= predicted <= high + tolerance:
-        return (
-            f"You predicted {_short(predicted)}. That agrees with the measured {wording.noun}, "
-            f"within {tolerance:g}."
-        )
+    said = f"You predicted {_short(predicted)} for {words.number}."
+    # A closed form is not measured, and at several scales no single value is.
+    value = "the exact value" if evidence.is_exact else "what was measured"
+    longer = f"{words.used} and longer ones"
+    if is_right or low - tolerance <= predicted <= high + tolerance:
+        if low == high:
+            return f"{said} That agrees with {value}, within {tolerance:g}."
+        first, last = _short(low), _short(high)
+        span = f"about {first}" if first == last else f"between {first} and {last}"
+        return f"{said} For {longer} it is {span}; within {tolerance:g} of that is right."
     side = "above" if predicted > high else "below"
     gap = predicted - high if predicted > high else low - predicted
     size = "far" if gap > 5 * tolerance else "clearly" if gap > 2 * tolerance else "somewhat"
-    return (
-        f"You predicted {_short(predicted)}. That is {size} {side} the measured {wording.noun}; "
-        f"it may be off by {tolerance:g}."
-    )
+    right = value if low == high else f"what {longer} give"
+    return f"{said} That is {size} {side} {right}; it may be off by {tolerance:g}."
+
+
+def _capitalize(sentence: str) -> str:
+    """The sentence with a capital letter, unless it begins with a name such as c_2."""
+    word = sentence.partition(" ")[0]
+    return sentence[:1].upper() + sentence[1:] if word.isalpha() and len(word) > 1 else sentence
 
 
 def _percent(share: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Verdict
+from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Scaling, Verdict
 from grader.engine.judge.judge import Judgement
 from grader.engine.judge.misconceptions import RecognisedMisconception
 from grader.engine.random.variants import Variant
@@ -72,6 +72,10 @@ def _decode_verdict(data: dict[str, Any]) -> Verdict:
     for name in ("interval", "expected"):
         if name in evidence:
             evidence[name] = Interval(*evidence[name])
+    # Older evidence does not say why; an overflow was the rare case.
+    if evidence.pop("is_shrunk", False):
+        evidence["scaling"] = Scaling.SATURATED
+    evidence["scaling"] = Scaling(evidence.get("scaling", Scaling.NONE))
     return Verdict(
         criterion=data["criterion"],
         outcome=Outcome(data["outcome"]),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 
+from grader.domain.placeholders import list_placeholders
 from grader.domain.shapes import CONDITION, NUMBER, Kind, Shape, make_shape
 from grader.engine import question as q
 from grader.engine.random.keysets import GaussianKeys, InSpan, KeySets, Stretch
@@ -178,7 +179,7 @@ def _compile_key_sets(reader: ExpressionReader, form: m.KeySetsForm | None) -> K
         keep = reader.read(form.keep, ("key_sets", "keep"), CONDITION)
         reader.add_shapes({"left_out": NUMBER}, ("key_sets", "keep"))
     counts = (form.count, *(count for count in _KEY_SET_COUNTS if count > form.count))
-    return KeySets(numbers, rules, counts, keep)
+    return KeySets(numbers, rules, counts, keep, form.called)
 
 
 def _compile_sample(
@@ -244,8 +245,11 @@ def _compile_criteria(reader: ExpressionReader, form: m.QuestionFile) -> list[q.
         is_sampled = bool(collect_names(measure) & reader.sampled)
         levels = _compile_levels(reader, each.levels, is_sampled, path)
         criteria.append(
-            q.MeasuredCriterion(each.id, each.title, each.points, measure, levels, needs=each.needs)
-        )
+            q.MeasuredCriterion(
+                each.id, each.title, each.points, measure, levels,
+                in_words=each.in_words, needs=each.needs,
+            )
+        )  # fmt: skip
     for name, answer in form.answer.items():
         criterion = _compile_field_criterion(reader, name, answer)
         if criterion is not None:
@@ -279,8 +283,10 @@ def _compile_field_criterion(
             if expected is None:
                 return None
             return q.PredictedCriterion(
-                name, form.title or name, form.points, expected, form.tolerance, needs=form.needs
-            )
+                name, form.title or name, form.points, expected, form.tolerance,
+                in_words=form.in_words or form.title[:1].lower() + form.title[1:] or name,
+                needs=form.needs,
+            )  # fmt: skip
         case m.ChoiceForm():
             correct = (form.correct,) if isinstance(form.correct, str) else form.correct
             for option in correct:
@@ -320,6 +326,7 @@ def _compile_misconceptions(
                 reader.error((*path, "passes", name), "a changed answer cannot depend on key sets")
             elif node is not None:
                 passes[name] = node
+        _check_placeholders(reader, each.say, (*path, "say"), has_earlier=form.uses is not None)
         result.append(
             q.Misconception(
                 each.id,
@@ -332,6 +339,17 @@ def _compile_misconceptions(
             )
         )
     return result
+
+
+def _check_placeholders(
+    reader: ExpressionReader, say: str, path: FieldPath, *, has_earlier: bool
+) -> None:
+    """Check that what a student is told has no placeholder that nothing stands for."""
+    known = ("t", "whose") if has_earlier else ("t",)
+    for name in list_placeholders(say):
+        if name not in known:
+            message = "there are {t} and, where an earlier answer is used, {whose}"
+            reader.error(path, f"{{{name}}} is not known here; {message}")
 
 
 def _compile_plots(reader: ExpressionReader, forms: tuple[m.PlotForm, ...]) -> list[q.Plot]:

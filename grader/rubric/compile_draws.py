@@ -59,7 +59,9 @@ def compile_uses(
         reader.error(("uses", "if"), f"{form.question} has no such criterion ({', '.join(ids)})")
     reader.add_shapes({field.name: field.shape for field in arrays}, ("uses",))
     reader.stop_on_errors()
-    return q.UsedQuestion(before.question, form.criterion, reference, form.longest)
+    return q.UsedQuestion(
+        before.question, form.criterion, reference, longest=form.longest, called=form.called
+    )
 
 
 def compile_draws(reader: ExpressionReader, forms: Mapping[str, m.DrawForm]) -> list[d.Draw]:

@@ -8,7 +8,17 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
+
+from grader.domain.placeholders import list_placeholders
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
@@ -21,6 +31,21 @@ Size = Annotated[int, Field(ge=1, le=1024)] | Expression
 Points = Annotated[Decimal, Field(ge=0, le=1000, decimal_places=2)]
 Credit = Annotated[Decimal, Field(gt=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
+#: A few words in the middle of a sentence.
+Noun = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z -]{0,39}$")]
+
+
+def _check_sentence(text: str) -> str:
+    """Refuse a sentence that does not say first what was measured, then what is needed."""
+    if list_placeholders(text) != ["measured", "needed"] or not (
+        text.count("{") == text.count("}") == 2
+    ):
+        raise ValueError("write {measured}, then {needed}, each once, and no other braces")
+    return text
+
+
+#: A sentence about a measure.
+Sentence = Annotated[str, AfterValidator(_check_sentence)]
 
 # Fields that several forms have.
 _NEEDS = Field(default=None, description="No credit unless that criterion earned some.")
@@ -183,7 +208,6 @@ SampleForm = Annotated[
 class KeySetsForm(Form):
     """What the answer is tested on, many times, hidden from the student."""
 
-    called: str = Field(default="key sets", description="TEMPORARY")
     count: Annotated[int, Field(ge=100, le=32_000)] = Field(
         default=2000, description="How many key sets are drawn at first."
     )
@@ -192,6 +216,10 @@ class KeySetsForm(Form):
         description="Numbers that the draws need; they may depend on the answer.",
     )
     draw: dict[Name, SampleForm] = Field(description="What is drawn for each key set.")
+    called: Noun = Field(
+        default="key sets",
+        description="What students read for them: key sets, pairs, samples, inputs.",
+    )
     keep: Expression | None = Field(
         default=None,
         description="Key sets where this does not hold are left out; `left_out` is their share.",
@@ -213,6 +241,10 @@ class UsesForm(Form):
         description="Where the figures of the answer still change with its length, a multiple of "
         "it up to this may stand for it, the same for all predictions.",
     )
+    called: Noun = Field(
+        default="answer",
+        description="What students read for it, as in `your query`: query, matrix.",
+    )
 
 
 class ArrayForm(Form):
@@ -231,6 +263,10 @@ class NumberForm(Form):
     tolerance: Positive = Field(description="The largest error that still counts as right.")
     points: Points = Field(description="What the field is worth.")
     title: str = _TITLE
+    in_words: str = Field(
+        default="",
+        description="What the number is, as in: the variance of the output; by default the title.",
+    )
     at_least: float | None = Field(
         default=None, description="A number below this is impossible, and refused as unreadable."
     )
@@ -326,7 +362,10 @@ class CriterionForm(Form):
     measure: Expression = Field(
         description="The number that is judged; where key sets are drawn, one for each of them."
     )
-    in_words: str = Field(default="", description="TEMPORARY")
+    in_words: Sentence = Field(
+        description="What the student is told about the measure, without giving the solution away: "
+        "a sentence with {measured} and then {needed}, which becomes `at most 0.02` or the like."
+    )
     levels: tuple[LevelForm, ...] = Field(min_length=1, description="The best credit first.")
     needs: Identifier | None = _NEEDS
 
@@ -335,7 +374,10 @@ class MisconceptionForm(Form):
     """A known wrong idea, recognised by what the answer does."""
 
     id: Identifier = Field(description="What examples and reports call it.")
-    say: str = Field(description="What the student reads; {t} is the factor that would pass.")
+    say: str = Field(
+        description="What the student reads; {t} is the factor that would pass, and {whose} is "
+        "`your` or `the reference`, by whose earlier answer is used."
+    )
     when: Expression | None = Field(
         default=None, description="A condition that holds on nearly all key sets."
     )

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grader.cli.render.text_plots import draw_text
+from grader.drawing.plot_text import build_tables
 from grader.feedback.plots import HeatMap, OutputPlane, WeightBars, make_pictures
 from tests.support.rubrics import judge_of, rubric_of, shipped, submit
 
@@ -22,6 +24,17 @@ def test_the_weights_picture_names_the_given_keys() -> None:
     assert sorted(bars.named.values()) == ["a", "b"]
     for position in bars.named:
         assert bars.quantiles[position][2] == pytest.approx(0.5, abs=1e-3)
+
+
+def test_a_picture_says_samples_where_the_question_does() -> None:
+    """Issue 10, item 14: key sets only where the question calls them so."""
+    sent = {"share_near_average": 0, "share_nearer_b": 1, "variance": 0.25, "spread_ratio": 0}
+    bars = make_pictures(judge_of(STRETCHED), submit(STRETCHED, sent), revealing=True)[0]
+
+    (table,) = build_tables(bars)
+
+    assert table.caption == "Quantiles of the weights over the samples"
+    assert "quantile over the samples" in draw_text(bars).plain
 
 
 def test_the_jump_is_seen_and_the_calm_is_seen() -> None:

@@ -41,11 +41,13 @@ criteria:
     title: The sum of both
     points: 4
     measure: distance(x, u_1 + u_2) / norm(u_1)
+    in_words: x is {measured} away from the sum; {needed} is allowed
     levels: [{within: 0.01, credit: 1}]
   - id: matrix
     title: The vectors as rows
     points: 4
     measure: distance(M, u)
+    in_words: M is {measured} away from the rows; {needed} is allowed
     levels: [{within: 0.01, credit: 1}]
 """
 PDF = "sha256:" + "ab" * 32

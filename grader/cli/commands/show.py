@@ -86,9 +86,9 @@ def _show_question(rubric: Rubric, student: str, rubrics: Path | None, *, as_jso
 
 
 def _print_given(rubric: Rubric, variant: Variant, given: dict[str, Any]) -> None:
-    console.print("\n[bold]Given[/] (indices start at zero; --json prints all digits)")
+    console.print("\n[bold]Given[/] (indices start at zero; rounded, --json prints all digits)")
     numbers = [
-        f"{name} = {value:.6g}" for name, value in given.items() if not isinstance(value, list)
+        f"{name} = {value:.10g}" for name, value in given.items() if not isinstance(value, list)
     ]
     if numbers:
         console.print(f"  {', '.join(numbers)}", markup=False)
@@ -312,13 +312,16 @@ def format_array(array: Array, *, width: int, names: Mapping[int, str]) -> list[
     number_format = _choose_format(rows)
     cells = {index: [f"{entry:{number_format}}" for entry in rows[index]] for index in indices}
     size = 1 + max((len(cell) for row in cells.values() for cell in row), default=1)
-    columns = _choose_columns(rows.shape[1], (width - margin - 1) // size)
+    parts = _choose_columns(rows.shape[1], (width - margin - 1) // size)
     lines = []
     for before, index in pairwise([-1, *indices]):
         if index > before + 1:
             lines.append(f"{'':{margin}} ⋮")
-        row = [cells[index][column] if column is not None else "…" for column in columns]
-        lines.append(f"{labels.get(index, ''):{margin}} {''.join(f'{c:>{size}}' for c in row)}")
+        label = labels.get(index, "")
+        for columns in parts:
+            row = [cells[index][column] if column is not None else "…" for column in columns]
+            lines.append(f"{label:{margin}} {''.join(f'{cell:>{size}}' for cell in row)}")
+            label = ""
     return lines
 
 
@@ -333,15 +336,21 @@ def _label(index: int, names: Mapping[int, str]) -> str:
     return f"{index} = {names[index]}" if index in names else f"{index}"
 
 
-def _choose_columns(count: int, room: int) -> list[int | None]:
-    """Return the columns to show; None stands for the columns left out."""
+def _choose_columns(count: int, room: int) -> list[list[int | None]]:
+    """Return the columns to show on each line of a row; None stands for the columns left out."""
     if count <= room:
-        return list(range(count))
+        return [list(range(count))]
+    if count <= 2 * room:
+        half = (count + 1) // 2
+        return [list(range(half)), list(range(half, count))]
     first = max(room - _LAST_COLUMNS - 1, 1)
-    return [*range(first), None, *range(count - _LAST_COLUMNS, count)]
+    return [[*range(first), None, *range(count - _LAST_COLUMNS, count)]]
 
 
 def _choose_format(rows: Array) -> str:
-    """Return the number format: three decimals, unless entries are very large or small."""
+    """Return the number format: six decimals, unless entries are very large or small.
+
+    Fewer would do to look at, but they are copied, and an answer with three decimals fails.
+    """
     largest = float(np.abs(rows).max(initial=0.0))
-    return ".3f" if largest == 0 or 0.01 <= largest < 1e5 else ".2e"
+    return ".6f" if largest == 0 or 0.01 <= largest < 1e5 else ".6e"

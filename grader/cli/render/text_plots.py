@@ -79,7 +79,7 @@ def _draw_bars(picture: WeightBars, width: int) -> list[Text]:
             lines.append(Text(line))
     places = [(0, low), (columns // 2, (low + high) / 2), (columns - 1, high)]
     axis = _place_labels([(place, format_number(value)) for place, value in places], columns)
-    legend = "█ median   ├─┤ from the 5 % to the 95 % quantile over the key sets"
+    legend = f"█ median   ├─┤ from the 5 % to the 95 % quantile over the {picture.called}"
     is_spread = any(key[0] != key[-1] for key in picture.quantiles)
     return [
         *lines,

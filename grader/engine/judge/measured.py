@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Verdict
-from grader.engine.question import Criterion, Level, MeasuredCriterion, Question
+from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Scaling, Verdict
+from grader.engine.question import Level, MeasuredCriterion, Question
 from grader.engine.random.keysets import KeySets
 from grader.engine.sample.context import (
     OVERFLOW_EXPONENT,
@@ -33,6 +33,9 @@ Array = NDArray[Any]
 Flags = NDArray[np.bool_]
 
 _ONE, _ZERO = Decimal(1), Decimal(0)
+
+# Numbers below this power of two are small: they do not overflow.
+_SMALL_EXPONENT = 1
 
 
 class Tally:
@@ -74,6 +77,15 @@ class Tally:
         self.drawn[rows] += measured.shape[1]
         self.tried[rows] += measured.shape[1] if counted is None else counted.sum(axis=1)
         self.finite[rows] &= np.isfinite(measured).all(axis=1)
+
+    def find_finite(self) -> Flags:
+        """The answers that were measured on some key set, and gave finite numbers on all."""
+        return np.asarray(self.finite & (self.tried > 0))
+
+    def replace(self, rows: NDArray[np.intp], other: Tally, others: NDArray[np.intp]) -> None:
+        """Take the counts of another tally's answers for some of these."""
+        for name in ("passed", "tried", "drawn", "median", "finite"):
+            getattr(self, name)[rows] = getattr(other, name)[others]
 
     def decide(self) -> tuple[Flags, Flags]:
         """Which levels are cleared and which are still undecided, each of shape (answers, levels).
@@ -127,14 +139,15 @@ class Measurements:
     """What answers did by some criteria: the credit of each, and the verdict of any.
 
     `decisions` tells for each tally which levels are cleared and which are undecided. `is_open`
-    marks answers that more key sets could still change, `is_scaled` those that were judged at a
-    smaller size because they are too large to compute with.
+    marks answers that more key sets could still change, `scaling` tells which were judged at a
+    smaller size. `is_undefined`, of shape (answers, criteria), marks what has no value at any size.
     """
 
     tallies: tuple[Tally, ...]
     decisions: Sequence[tuple[Flags, Flags]]
     is_open: Flags
-    is_scaled: Flags
+    scaling: Sequence[Scaling]
+    is_undefined: Flags
 
     @cached_property
     def credits(self) -> tuple[Array, Array]:
@@ -152,25 +165,24 @@ class Measurements:
     def make_verdict(self, row: int, column: int) -> Verdict:
         """The verdict on one answer by one criterion."""
         tally = self.tallies[column]
-        criterion, is_scaled = tally.criterion, bool(self.is_scaled[row])
+        criterion = tally.criterion
         if not tally.finite[row] or not tally.tried[row]:
-            return make_ungradable(criterion, is_scaled=is_scaled)
+            is_undefined = bool(self.is_undefined[row, column])
+            return _make_ungradable(criterion, is_undefined=is_undefined)
         cleared, undecided = (flags[row] for flags in self.decisions[column])
         credit = criterion.levels[int(cleared.argmax())].credit if cleared.any() else _ZERO
         # The evidence speaks of the best level: that is what the student wants to reach.
-        evidence = _make_evidence(tally, row, is_scaled=is_scaled)
+        evidence = _make_evidence(tally, row, self.scaling[row])
         outcome, reason = _choose_outcome(credit, evidence)
         if self.is_open[row] and undecided[(cleared | undecided).argmax()]:
             reason = Reason.UNDECIDED
         return Verdict(criterion.id, outcome, reason, credit, criterion.points, evidence)
 
 
-def make_ungradable(criterion: Criterion, *, is_scaled: bool = False) -> Verdict:
+def _make_ungradable(criterion: MeasuredCriterion, *, is_undefined: bool) -> Verdict:
     """The verdict where an answer gives no finite numbers."""
-    evidence = Evidence(is_shrunk=is_scaled)
-    return Verdict(
-        criterion.id, Outcome.UNGRADABLE, Reason.NOT_FINITE, _ZERO, criterion.points, evidence
-    )
+    reason = Reason.UNDEFINED if is_undefined else Reason.NOT_FINITE
+    return Verdict(criterion.id, Outcome.UNGRADABLE, reason, _ZERO, criterion.points)
 
 
 def _choose_outcome(credit: Decimal, evidence: Evidence) -> tuple[Outcome, Reason]:
@@ -183,12 +195,12 @@ def _choose_outcome(credit: Decimal, evidence: Evidence) -> tuple[Outcome, Reaso
     return Outcome.NOT_MET, Reason.OUTSIDE_TOLERANCE
 
 
-def _make_evidence(tally: Tally, row: int, *, is_scaled: bool) -> Evidence:
+def _make_evidence(tally: Tally, row: int, scaling: Scaling) -> Evidence:
     level, threshold = tally.criterion.levels[0], tally.thresholds[0]
     measured = to_nine_digits(float(tally.median[row]))
     is_floor = level.at_least is not None
     if threshold is None:
-        return Evidence(measured, level.bound, is_floor, is_shrunk=is_scaled)
+        return Evidence(measured, level.bound, is_floor, scaling=scaling)
     passed, tried = int(tally.passed[row, 0]), int(tally.tried[row])
     interval = threshold.compute_interval(passed, tried)
     return Evidence(
@@ -200,7 +212,7 @@ def _make_evidence(tally: Tally, row: int, *, is_scaled: bool) -> Evidence:
         interval=Interval(to_nine_digits(interval.low), to_nine_digits(interval.high)),
         key_sets=tried,
         drawn=int(tally.drawn[row]),
-        is_shrunk=is_scaled,
+        scaling=scaling,
     )
 
 
@@ -214,22 +226,71 @@ def measure(
 
     What is too large to be computed with is measured at a smaller size.
     """
-    environment, scaled = scale_down_answers(
+    environment, is_saturated = scale_down_answers(
         environment, list_saturating_fields(question), SATURATED_EXPONENT
     )
     tallies, decisions, is_open = _tally(question, criteria, environment, context)
-    is_scaled = np.zeros(len(is_open), dtype=bool) | scaled
-    rows = np.flatnonzero(~np.all([each.finite & (each.tried > 0) for each in tallies], axis=0))
-    if len(rows):
-        names = [field.name for field in question.fields]
-        smaller, _ = scale_down_answers(select_rows(environment, rows), names, OVERFLOW_EXPONENT)
-        again, _, is_open[rows] = _tally(question, criteria, smaller, context)
-        is_scaled[rows] = True
-        for tally, other in zip(tallies, again, strict=True):
-            for name in ("passed", "tried", "drawn", "median", "finite"):
-                getattr(tally, name)[rows] = getattr(other, name)
+    scaling = [
+        Scaling.SATURATED if each else Scaling.NONE
+        for each in np.broadcast_to(is_saturated, is_open.shape)
+    ]
+    overflowing = _tally_smaller(question, environment, context, tallies, is_open)
+    if len(overflowing):
         decisions = [each.decide() for each in tallies]
-    return Measurements(tallies, decisions, is_open, is_scaled)
+    for row in overflowing:
+        scaling[row] = Scaling.OVERFLOW
+    is_undefined = _find_undefined(question, environment, context, tallies)
+    return Measurements(tallies, decisions, is_open, scaling, is_undefined)
+
+
+def _tally_smaller(
+    question: Question,
+    environment: Environment,
+    context: SamplingContext,
+    tallies: Sequence[Tally],
+    is_open: Flags,
+) -> NDArray[np.intp]:
+    """Count again what has no finite value but has one at a smaller size; returns these answers."""
+    is_finite = _find_finite(tallies)
+    rows = np.flatnonzero(~is_finite.all(axis=1))
+    if not len(rows):
+        return rows
+    few = _select_at_size(question, environment, rows, OVERFLOW_EXPONENT)
+    again, _, is_open_again = _tally(question, [each.criterion for each in tallies], few, context)
+    helped = np.flatnonzero((_find_finite(again) & ~is_finite[rows]).any(axis=1))
+    for tally, other in zip(tallies, again, strict=True):
+        tally.replace(rows[helped], other, helped)
+    is_open[rows[helped]] = is_open_again[helped]
+    return rows[helped]
+
+
+def _find_undefined(
+    question: Question,
+    environment: Environment,
+    context: SamplingContext,
+    tallies: Sequence[Tally],
+) -> Flags:
+    """What has no value by which criterion, and would have none if all numbers were small."""
+    is_undefined = ~_find_finite(tallies)
+    rows = np.flatnonzero(is_undefined.any(axis=1))
+    if len(rows):
+        few = _select_at_size(question, environment, rows, _SMALL_EXPONENT)
+        again, *_ = _tally(question, [each.criterion for each in tallies], few, context)
+        is_undefined[rows] &= ~_find_finite(again)
+    return is_undefined
+
+
+def _select_at_size(
+    question: Question, environment: Environment, rows: NDArray[np.intp], largest_exponent: int
+) -> Environment:
+    """Some of the answers, all of their arrays shrunk to a size."""
+    names = [field.name for field in question.fields]
+    return scale_down_answers(select_rows(environment, rows), names, largest_exponent)[0]
+
+
+def _find_finite(tallies: Sequence[Tally]) -> Flags:
+    """Which answers have a value by which criterion, of shape (answers, criteria)."""
+    return np.stack([each.find_finite() for each in tallies], axis=1)
 
 
 def _tally(

@@ -38,11 +38,6 @@ class RecognisedMisconception:
     say: str
     factor: float
 
-    @property
-    def text(self) -> str:
-        """What the student is told."""
-        return self.say.replace("{t}", f"{self.factor:g}")
-
 
 @dataclass(frozen=True, slots=True)
 class MissedAnswer:

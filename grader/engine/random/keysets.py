@@ -105,12 +105,15 @@ class KeySets:
         How many key sets are drawn at first, and how many in all while a level is undecided.
     keep
         A condition; key sets that do not meet it are left out.
+    called
+        What students know them as: key sets, pairs, samples.
     """
 
     numbers: Mapping[str, Node]
     rules: Mapping[str, GaussianKeys | InSpan]
     counts: tuple[int, ...]
     keep: Node | None = None
+    called: str = "key sets"
 
 
 @dataclass(eq=False, slots=True)

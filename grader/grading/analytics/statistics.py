@@ -17,6 +17,7 @@ from grader.domain.grades import ZERO
 from grader.domain.verdicts import Outcome
 from grader.engine.judge.misconceptions import RecognisedMisconception
 from grader.engine.question import ChoiceCriterion, MeasuredCriterion, PredictedCriterion, Question
+from grader.feedback.sentences import explain_misconception
 from grader.grading.analytics.models import (
     AssignmentStatistics,
     CriterionStatistics,
@@ -214,7 +215,7 @@ def _misconceptions(tally: QuestionTally) -> tuple[MisconceptionCount, ...]:
     return tuple(
         MisconceptionCount(
             id=name,
-            text=RecognisedMisconception(**shown.data).text,
+            text=explain_misconception(RecognisedMisconception(**shown.data)),
             students=len(shown.students),
             attempts=shown.attempts,
             example=shown.attempt_id,

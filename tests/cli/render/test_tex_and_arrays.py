@@ -37,7 +37,19 @@ def test_a_wide_matrix_leaves_out_columns_in_the_middle() -> None:
 
     assert all(len(line) <= 60 and "…" in line for line in lines)
     assert lines[1].startswith("1 = mu_a ")
-    assert lines[1].endswith("39.000")
+    assert lines[1].endswith("39.000000")
+
+
+def test_a_row_that_is_somewhat_too_long_takes_two_lines() -> None:
+    """Issue 10, item 11: what students copy is complete and has six decimals."""
+    matrix = np.arange(16.0).reshape(2, 8) / 7
+
+    lines = format_array(matrix, width=60, names={1: "k_a"})
+
+    assert all(len(line) <= 60 for line in lines)
+    assert [line.split()[0] for line in lines] == ["0", "0.571429", "1", "1.714286"]
+    assert " ".join(lines).split().count("…") == 0
+    assert " ".join(lines).count(".") == 16
 
 
 def test_a_long_matrix_keeps_its_named_rows() -> None:
@@ -49,7 +61,14 @@ def test_a_long_matrix_keeps_its_named_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(0.0, "0.000"), (1e-9, "1.00e-09"), (3e7, "3.00e+07"), (-1.5, "-1.500")]
+    ("value", "shown"),
+    [
+        (0.0, "0.000000"),
+        (1e-9, "1.000000e-09"),
+        (3e7, "3.000000e+07"),
+        (-1.5, "-1.500000"),
+        (0.12345678, "0.123457"),
+    ],
 )
 def test_numbers_of_any_size_can_be_told_apart(value: float, shown: str) -> None:
     assert format_array(np.full(3, value), width=80, names={})[0].split() == [shown] * 3

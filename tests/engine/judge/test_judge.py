@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.domain.verdicts import Outcome, Reason, Verdict, combine
+from grader.domain.verdicts import Outcome, Reason, Scaling, Verdict, combine
 from grader.engine.judge.judge import Judge
 from grader.engine.question import Level, MeasuredCriterion, Question
 from grader.engine.random.streams import DEVELOPMENT_KEYS
@@ -155,7 +155,7 @@ def test_any_numbers_earn_a_credit_between_none_and_all(numbers: list[float]) ->
         assert all(figure is None or np.isfinite(figure) for figure in figures)
 
 
-def test_a_query_that_overflows_is_judged_and_told_so() -> None:
+def test_a_huge_query_is_judged_at_a_smaller_size() -> None:
     variant = judge_of(NOISY).variant("ada")
     direction = variant.values["mu"][variant.indices["a"]]
     query = 1.7e308 * direction / np.abs(direction).max()
@@ -163,7 +163,7 @@ def test_a_query_that_overflows_is_judged_and_told_so() -> None:
 
     weights = judgement.verdict("weights")
     assert weights.outcome is Outcome.NOT_MET
-    assert weights.evidence.is_shrunk
+    assert weights.evidence.scaling is Scaling.SATURATED
     assert weights.evidence.measured == pytest.approx(0.5)
 
 

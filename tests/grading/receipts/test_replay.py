@@ -461,7 +461,12 @@ prompt: x
 answer: {{q: {{shape: [2]}}}}
 {compute}
 criteria:
-  - {{id: weights, title: x, points: 1, measure: "{measure}", levels: [{{within: 1, credit: 1}}]}}
+  - id: weights
+    title: x
+    points: 1
+    measure: "{measure}"
+    in_words: "x is {{measured}}; {{needed}} is allowed"
+    levels: [{{within: 1, credit: 1}}]
 examples: [{{name: x, answer: {{q: [1, 2]}}, earns: 1}}]
 """
 TOO_MANY = """\

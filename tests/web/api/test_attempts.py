@@ -57,7 +57,7 @@ def test_a_wrong_answer_is_told_what_is_off_and_by_how_much(world: World) -> Non
     assert weights["needed"] == 0.02
     assert weights["measured"] > 0.4
     assert (
-        "of the weight is in the wrong place (the median); at most 0.02 may be"
+        " (the median) of the weight is in the wrong place; at most 0.02 may be for all points, on"
         in result["feedback"][0]["text"]
     )
     assert [each["id"] for each in result["misconceptions"]] == ["scale-too-small"]

@@ -11,6 +11,7 @@ _REASONS = {
     Reason.NOT_GENERAL: "works for the student's own numbers, but not for others",
     Reason.NOT_FOR_EVERY_SIZE: "does not work for every size of a large constant",
     Reason.NOT_FINITE: "has no finite result",
+    Reason.UNDEFINED: "is undefined, as zero divided by zero is",
     Reason.WRONG_CHOICE: "another choice",
     Reason.TOO_FEW_KEY_SETS: "works on some key sets only",
 }

@@ -113,6 +113,16 @@ def test_without_scripts_a_student_reads_answers_and_sees_the_score(world: World
     assert len(world.read(f"/api/v1{AVERAGE}/attempts", "ada")) == 2
 
 
+@pytest.mark.parametrize(("question", "called"), [("3c-i", "key sets"), ("3c-ii", "samples")])
+def test_practice_is_offered_under_the_name_of_the_question(
+    world: World, question: str, called: str
+) -> None:
+    """Issue 10, item 14: key sets only where the question calls them so."""
+    page = Browser(world, "ada").call("GET", AVERAGE.replace("3b", question)).text
+
+    assert f"100 practice {called}</a>" in page
+
+
 def test_a_check_uses_no_attempt(world: World) -> None:
     ada = Browser(world, "ada")
 
