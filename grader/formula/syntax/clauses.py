@@ -79,7 +79,7 @@ _APPROXIMATELY = re.compile(
     r"(?P<approximately>[≈≃]|\\(?:approx|simeq|sim)(?![A-Za-z])"
     r"|[Aa]pprox\.|(?:[Cc]a|c)\.(?=\s*+[\d.])|(?:[Aa]pprox|[Aa]pproximately|[Aa]bout|[Cc]irca|[Rr]oughly)(?=\s))"
 )
-_FULL_STOP = re.compile(r"(?<!\.)\.(?=\s++\S)")
+_FULL_STOP = re.compile(r"(?<![\s.])\.(?=\s++\S)")
 _CAPITALISED_WORD = re.compile(r"\s*+[A-Z][a-z]")
 _CUT_NOTE = "Read up to the full stop; put explanations into the field for them."
 
@@ -205,7 +205,7 @@ def _remove_brackets(text: str) -> str:
         return text
     opening, closing = bracketed.start("open"), bracketed.start("close")
     is_definition = _START_OF_DEFINITION.match(text, opening + 1, closing)
-    if not is_definition and not _WORDS_FOR_LARGE.search(text, opening, closing):
+    if not is_definition and not _has_adjective(text[opening:closing]):
         return text
     return f"{text[:opening]},{text[opening + 1 : closing]} {text[closing + 1 :]}"
 
@@ -336,7 +336,7 @@ def _define(text: str, match: re.Match[str], end: int) -> Definition:
 
 def _declare_in_words(text: str, clause: _Clause) -> Definition | None:
     """The constant that a clause declares as large in words; None where it says anything else."""
-    if not _WORDS_FOR_LARGE.search(text, clause.start, clause.end):
+    if not _has_adjective(text[clause.start : clause.end]):
         return None
     words = list(islice(_BETWEEN_SPACES.finditer(text, clause.start, clause.end), _MAX_WORDS + 1))
     folded = [_fold_word(each[0]) for each in words]
@@ -350,6 +350,12 @@ def _declare_in_words(text: str, clause: _Clause) -> Definition | None:
         return None
     name = _normalize_name(others[0][0])
     return Definition(name, "", others[0].start(), DefinitionKind.LARGE)
+
+
+def _has_adjective(text: str) -> bool:
+    """Whether the letters of an adjective occur; most formulas have none, and this is quick."""
+    lowered = text.lower()
+    return any(each in lowered for each in _ADJECTIVES)
 
 
 def _fold_word(word: str) -> str:

@@ -188,6 +188,7 @@ REFUSED = [
     pytest.param("q = 50 mu_a = 50 mu_b", "formula.character", 13, "one expression", id="="),
     pytest.param(r"q \propto mu_a", "formula.syntax", 3, "length", id="proportional"),
     pytest.param("mu_a, mu_b", "formula.syntax", 5, "one expression", id="two formulas"),
+    pytest.param("C mu_a + D mu_b, C >> 0, D", "formula.syntax", 24, "one", id="only C is large"),
     pytest.param("mu_a and mu_b", "formula.syntax", 6, "one expression", id="and"),
     pytest.param("0,5 mu_a", "formula.syntax", 2, "0.5", id="decimal comma"),
     pytest.param("10,000 mu_a", "formula.syntax", 3, "10000", id="thousands"),
