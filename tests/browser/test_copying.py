@@ -41,6 +41,6 @@ def test_examples_are_tried_while_the_rubric_is_read(site: Site) -> None:
     with site.visit("irene") as page:
         page.goto(path)
 
-        expect(page.get_by_text("14 of 14 as stated")).to_be_visible()
+        expect(page.get_by_text("16 of 16 as stated")).to_be_visible()
         page.get_by_role("link", name="line 8").first.click()
         assert "#L8" in page.url

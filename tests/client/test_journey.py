@@ -158,7 +158,7 @@ def test_a_question_reads_well_in_a_terminal_and_in_a_notebook(g: Client) -> Non
     assert repr(question).endswith("It builds on your answer to 3c-i.")
     markdown = question._repr_markdown_()
     assert markdown.startswith("### 3c-ii · What a stretched key does (10 points)\n\n")
-    assert "- `variance`: a number\n" in markdown
+    assert "- `variance`: a number of at least 0, or a formula that gives one" in markdown
     assert question.prompt.rstrip() in markdown
 
 

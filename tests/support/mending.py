@@ -40,6 +40,7 @@ criteria:
     title: All weight on one key
     points: 4
     measure: tv(w, unit(a))
+    in_words: "{{measured}} of the weight is in the wrong place; {{needed}} may be"
     levels: [{{within: {within}, credit: 1}}]
 """
 _TWO = """

@@ -179,7 +179,7 @@ def _make_verdict(
     is_exact: bool,
 ) -> Verdict:
     if not np.isfinite(figures).all():
-        return Verdict(criterion.id, Outcome.UNGRADABLE, Reason.NOT_FINITE, _ZERO, criterion.points)
+        return Verdict(criterion.id, Outcome.UNGRADABLE, Reason.UNDEFINED, _ZERO, criterion.points)
     low, high = to_nine_digits(float(figures.min())), to_nine_digits(float(figures.max()))
     missed = Reason.INCONSISTENT if fits_another else Reason.OUTSIDE_TOLERANCE
     return Verdict(

@@ -102,6 +102,26 @@ def test_changes_that_no_example_notices_are_listed(rubrics: Path) -> None:
     assert "no example notices this change: weights: level 1, within" in result.stdout
 
 
+def test_item_17_attacks_are_listed_and_what_is_declared_right_is_not(rubrics: Path) -> None:
+    """Issue 10, item 17."""
+    path = rubrics / "tiny" / "1c.yaml"
+    clean = run("check", path, "--variants", 3, "--attack")
+    text = path.read_text()
+    start = text.index("also_right:")
+    path.write_text(text[:start] + text[text.index("\n", start) + 1 :])
+    result = run("check", path, "--variants", 3, "--attack")
+
+    assert clean.exit_code == 0
+    assert result.exit_code == 1
+    told = "tiny/1c: double: earns full marks (on 3 of 3 variants; if it is right, add it to "
+    assert told in " ".join(result.stdout.split())
+    (data,) = data_of(run("check", path, "--variants", 3, "--attack", "--json"))
+    attacks = {each["name"]: each for each in data["attacks"]}
+    assert attacks["zero"]["problems"] == []
+    assert attacks["double"]["full"] == 3
+    assert attacks["double"]["problems"] == ["earns full marks"]
+
+
 def test_work_is_shared_by_processes_without_changing_the_outcome(rubrics: Path) -> None:
     alone, shared = (
         run("check", rubrics, "--variants", 1, "--mutate", "--workers", workers, "--json").stdout

@@ -58,7 +58,7 @@ EARNS_1B = {3: {"q": "40 k_i", "gap": GAP}, 1: {"q": "k_i", "gap": GAP}}
 QUESTIONS = {
     HOMEWORK: ("1a", "1b", "1c", "2a"),
     "again": ("1c",),
-    "self-attention-and-transformers": ("b-i",),
+    "self-attention-and-transformers": ("c-i",),
 }
 
 
@@ -400,9 +400,11 @@ def test_what_could_not_be_decided_is_counted_for_a_person(database: Database) -
     classroom = Classroom(database)
     classroom.open(homework)
     classroom.enrol("ada", "bo")
-    for login, answer in (("ada", "A A^T + 0.0032 B B^T"), ("bo", "A A^T")):
-        classroom.send(login, {"M": answer}, question="b-i", assignment=homework)
-    found = classroom.question("b-i", homework)
+    # So near to a bound that it cannot be decided.
+    for login, more_of_one in (("ada", "0.07995"), ("bo", "0")):
+        answer = {"q": f"20 (mu_a + mu_b) + {more_of_one} mu_a"}
+        classroom.send(login, answer, question="c-i", assignment=homework)
+    found = classroom.question("c-i", homework)
 
     assert (found.needs_person.students, found.needs_person.attempts) == (1, 1)
     with database.read() as session:
