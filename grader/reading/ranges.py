@@ -7,10 +7,10 @@ import re
 from grader.errors import FieldError
 
 _NUMBER = r"[-+−]?+(?:[0-9]++(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?"
-_PERCENT = r"\s*+(?:\\?%)?+\s*+"
+_PERCENT = r"\s*+(?:\\?%)?\s*+"
 _BEFORE = (
-    r"[\s$]*+(?:[A-Za-z]\w*+\s*+[=≈][\s$]*+)?+"
-    r"(?:(?:[≈~∼]|\\approx|\\simeq|\\sim|approx\.?+|about|ca?\.|from|between)\s*+)?+"
+    r"[\s$]*+(?:[A-Za-z]\w*+\s*+[=≈][\s$]*+)?"
+    r"(?:(?:[≈~∼]|\\approx|\\simeq|\\sim|approx\.?+|about|ca?\.|from|between)\s*+)?"
 )
 _RANGE = re.compile(
     rf"{_BEFORE}(?P<low>{_NUMBER}){_PERCENT}"

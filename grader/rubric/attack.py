@@ -46,6 +46,8 @@ _FAR, _DIRECTIONS = 10.0, 4
 # What works on one variant may work on another by chance, as a query for another key does.
 _BY_CHANCE = 0.5
 _DECIMALS = (2, 3, 4)
+#: The number of variants that attacks are judged on at the most; a hole shows on any of them.
+MAX_VARIANTS = 10
 # Misconceptions are looked for on a few variants only, because that takes longer than judging.
 _RECOGNISED_ON = 4
 # Thresholds are approached by halving the way to an answer that fails, this many times, and then
@@ -109,14 +111,17 @@ class AttackResult:
 
 
 def run_attacks(rubric: Rubric, *, variants: int) -> list[AttackResult]:
-    """Attack a question; empty where it has no model answer made of numbers or formulas."""
+    """Attack a question; empty where it has no model answer made of numbers or formulas.
+
+    Attacks are judged on `variants` variants, but on `MAX_VARIANTS` at the most.
+    """
     judge = Judge(rubric.question, DEVELOPMENT_KEYS, NoiseBank())
     example = _find_model(rubric, judge)
     if example is None:
         return []
     results = [
         _declare(each, rubric.form.also_right)
-        for each in _Attacker(rubric, judge, example, variants).run()
+        for each in _Attacker(rubric, judge, example, min(variants, MAX_VARIANTS)).run()
     ]
     unknown = [
         AttackResult(pattern, AttackKind.HARMLESS, variants=0)

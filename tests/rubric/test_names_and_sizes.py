@@ -38,6 +38,7 @@ criteria:
     title: Close
     points: 1
     measure: distance(q, y)
+    in_words: "the distance is {measured}; {needed} is allowed"
     levels: [{within: 0.1, credit: 1}]
 """
 

@@ -35,9 +35,9 @@ def withheld(question: str, field: str) -> dict[str, str]:
         ("attention-exploration/3d-i", "q1", "q2", "is another field of your answer."),
         ("attention-exploration/3e-i", "scores_plus_d", "u_a", GIVEN),
         ("attention-exploration/3e-ii", "K", "Q", "is another field of your answer."),
-        ("self-attention-and-transformers/b-i", "M", "v_a", RANDOM),
-        ("self-attention-and-transformers/b-i", "M", "s", RANDOM),
-        ("single-head-attention/1d", "M", "c", RANDOM),
+        ("self-attention-and-transformers/b-i", "M", "v", PART),
+        ("self-attention-and-transformers/b-i", "M", "s", PART),
+        ("single-head-attention/1d", "M", "c", PART),
         ("single-head-attention/1e", "q", "epsilon", PART),
     ],
 )

@@ -93,7 +93,7 @@ def list_cases(
         formulas = submission.formulas
         if not formulas or not fresh:
             continue
-        general, beside = _list_general_criteria(question, submission, formulas)
+        general, beside = _list_general_criteria(question, formulas)
         if general:
             # Students who sent the same share what becomes of it on fresh variants.
             shared.setdefault(_make_key(submission), ([], general))[0].append(number)
@@ -133,7 +133,7 @@ def _make_key(submission: Submission) -> object:
 
 
 def _list_general_criteria(
-    question: Question, submission: Submission, formulas: Mapping[str, Formula]
+    question: Question, formulas: Mapping[str, Formula]
 ) -> tuple[frozenset[str], frozenset[str]]:
     """The criteria to try on fresh variants, and those to try with the student's own arrays.
 

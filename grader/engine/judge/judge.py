@@ -182,7 +182,7 @@ class Judge:
             return ()
         cases = self._list_cases([submission])
         typical = select_typical([each.sizes for each in cases if not each.trial])
-        cases.sort(key=lambda each: each.trial or each.sizes != typical)
+        cases.sort(key=lambda each: (each.trial, each.sizes != typical))
         answer = MissedAnswer(
             build_environment([submission.variant], cases[0].arrays),
             cases,

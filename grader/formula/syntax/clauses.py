@@ -37,7 +37,7 @@ _SIGN = (
 )
 # A definition may be introduced as in "for any C >> 0".
 _DEFINITION = re.compile(
-    rf"\s*+(?:(?:any|all|every|some|constants?|scalars?)\s++)*+{_NAME}\s*+{_SIGN}"
+    rf"\s*+(?:(?:any|all|every|some|constants?|scalars?)\s++)*{_NAME}\s*+{_SIGN}"
 )
 _LINE_WITH_DEFINITION = re.compile(rf" *+{_NAME}\s*+{_SIGN}")
 # The left side of the formula itself may have accents: q^* = …, \hat{q} = …
