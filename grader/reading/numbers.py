@@ -109,7 +109,7 @@ def is_nested(value: object) -> bool:
     if isinstance(value, np.ndarray):
         return value.ndim > 1
     is_list = isinstance(value, list | tuple) and bool(value)
-    return is_list and isinstance(value[0], list | tuple | np.ndarray)  # type: ignore[index]
+    return is_list and isinstance(value[0], list | tuple | np.ndarray)  # type: ignore[index]  # a list, as above
 
 
 def _find_errors(value: object, location: FieldLocation) -> Iterator[FieldError]:
