@@ -158,7 +158,7 @@ def _explain_sizes(sizes: Mapping[str, float]) -> str:
         return (
             "The formula does not work for every combination of sizes of the constants that you "
             f"call large: not with {_describe_sizes(sizes)}. If one is meant to depend on another, "
-            "define it, such as D = 2 C."
+            "define it: D = C."
         )
     where = f": not with {_describe_sizes(sizes)}" if sizes else ""
     return f"The formula does not work for every size of the constant that you call large{where}."
