@@ -233,6 +233,8 @@ def _make_grade(place: EnrolmentLine, number: int, question: int) -> GradeLine:
         needs_person=False,
         changes=1,
         changed_at=_AT,
+        counted_points=None,
+        counted_pending=None,
     )
 
 

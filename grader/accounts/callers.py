@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,8 +12,8 @@ from grader.domain.roles import ALL_SCOPES, Role, Scope
 from grader.errors import MissingRole, MissingScope, NotFound, NotSignedIn, RequestRefused
 from grader.store.database import Session
 from grader.store.queries.audit import add_audit_entry
-from grader.store.queries.courses import EnrolmentLine, RunLine, find_enrolment, find_run
-from grader.store.queries.credentials import find_session_person, find_token
+from grader.store.queries.courses import EnrolmentLine, RunLine, find_enrolments, find_run
+from grader.store.queries.credentials import ValidToken, find_browser_sessions, find_tokens
 from grader.store.queries.people import PersonLine
 
 #: How often the use of a token is recorded.
@@ -111,23 +112,82 @@ def hash_secret(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What a request brings to show who sends it: a token, or the session of a browser."""
+
+    digest: str
+    is_token: bool
+
+    @classmethod
+    def of_token(cls, token: str) -> Credential:
+        """The credential of a program."""
+        return cls(hash_secret(token), is_token=True)
+
+    @classmethod
+    def of_session(cls, secret: str) -> Credential:
+        """The credential of a browser."""
+        return cls(hash_secret(secret), is_token=False)
+
+
+def identify(
+    session: Session, sent: Sequence[tuple[Credential, datetime]]
+) -> list[Caller | NotSignedIn]:
+    """Who sends requests, each with its credential at this time.
+
+    An unknown, revoked or expired credential gives the error.
+    """
+    tokens = {credential.digest for credential, _ in sent if credential.is_token}
+    others = {credential.digest for credential, _ in sent if not credential.is_token}
+    found = find_tokens(session, digests=tokens) if tokens else {}
+    browsers = find_browser_sessions(session, digests=others) if others else {}
+    callers: list[Caller | NotSignedIn] = []
+    for credential, at in sent:
+        token, browser = found.get(credential.digest), browsers.get(credential.digest)
+        if token is not None and token.expires_at > at:
+            callers.append(_to_caller(token))
+        elif browser is not None and browser.expires_at > at:
+            callers.append(Caller(browser.person.id, ALL_SCOPES, browser.person))
+        elif credential.is_token:
+            callers.append(NotSignedIn("This token is unknown, was revoked, or has expired."))
+        else:
+            callers.append(NotSignedIn("You are not signed in any more."))
+    return callers
+
+
+_SCOPES = {each.value: each for each in Scope}
+
+
+def _to_caller(token: ValidToken) -> Caller:
+    # Scopes that this version does not know give no right.
+    scopes = frozenset(_SCOPES[each] for each in token.scopes if each in _SCOPES)
+    return Caller(
+        id=token.person.id if token.person else token.id,
+        scopes=scopes,
+        person=token.person,
+        run_id=token.run_id,
+        token_id=token.id,
+        token_used_at=token.used_at,
+        token_expires_at=token.expires_at,
+    )
+
+
+def check_credential(session: Session, credential: Credential, *, at: datetime) -> Caller:
+    """The caller with this credential; NotSignedIn if it is unknown, revoked or expired."""
+    (caller,) = identify(session, [(credential, at)])
+    if isinstance(caller, NotSignedIn):
+        raise caller
+    return caller
+
+
 def check_token(session: Session, token: str, *, at: datetime) -> Caller:
     """The caller with this token; NotSignedIn if it is unknown, revoked or expired."""
-    found = find_token(session, digest=hash_secret(token), at=at)
-    if found is None:
-        raise NotSignedIn("This token is unknown, was revoked, or has expired.")
-    line, person = found
-    scopes = frozenset(Scope(each) for each in line.scopes if each in set(Scope))
-    owner = person.id if person else line.id
-    return Caller(owner, scopes, person, line.run_id, line.id, line.used_at, line.expires_at)
+    return check_credential(session, Credential.of_token(token), at=at)
 
 
 def check_session(session: Session, secret: str, *, at: datetime) -> Caller:
     """The person with this browser session; NotSignedIn if it has ended."""
-    person = find_session_person(session, digest=hash_secret(secret), at=at)
-    if person is None:
-        raise NotSignedIn("You are not signed in any more.")
-    return Caller(person.id, ALL_SCOPES, person)
+    return check_credential(session, Credential.of_session(secret), at=at)
 
 
 def has_use_to_record(caller: Caller, *, at: datetime) -> bool:
@@ -163,17 +223,36 @@ def get_viewer_membership(
 
 def get_membership(session: Session, caller: Caller, *, run_id: str) -> Membership:
     """The caller's membership in a course run; NotFound if there is no such run or membership."""
-    run = find_run(session, run_id=run_id)
-    if run is None:
+    (membership,) = find_memberships(session, [(caller, run_id)])
+    if membership is None:
         raise NotFound
+    return membership
+
+
+def find_memberships(
+    session: Session, wanted: Sequence[tuple[Caller, str]]
+) -> list[Membership | None]:
+    """The memberships of callers in course runs; None if there is no such run or membership."""
+    runs = {run_id: find_run(session, run_id=run_id) for run_id in {each for _, each in wanted}}
+    places = {
+        (run_id, caller.person.id)
+        for caller, run_id in wanted
+        if caller.person is not None and runs[run_id] is not None
+    }
+    enrolments = find_enrolments(session, places=places) if places else {}
+    return [_find_membership(caller, runs[run_id], enrolments) for caller, run_id in wanted]
+
+
+def _find_membership(
+    caller: Caller, run: RunLine | None, enrolments: Mapping[tuple[str, str], EnrolmentLine]
+) -> Membership | None:
+    if run is None:
+        return None
     if caller.person is None:
-        if caller.run_id != run_id:
-            raise NotFound
         # What a service may do depends on its scopes alone.
-        return Membership(caller, run, Role.INSTRUCTOR, None)
-    enrolment = find_enrolment(session, run_id=run_id, person_id=caller.person.id)
+        is_own = caller.run_id == run.id
+        return Membership(caller, run, Role.INSTRUCTOR, None) if is_own else None
+    enrolment = enrolments.get((run.id, caller.person.id))
     if caller.is_operator:
         return Membership(caller, run, Role.INSTRUCTOR, enrolment)
-    if enrolment is None:
-        raise NotFound
-    return Membership(caller, run, enrolment.role, enrolment)
+    return Membership(caller, run, enrolment.role, enrolment) if enrolment else None

@@ -34,13 +34,16 @@ class ScoredAttempt:
 class Standing:
     """Where a student stands with one question; `points` is None before anything was done.
 
-    `attempts` is how many are used.
+    `attempts` is how many are used. `counted_points` and `counted_pending` are those of the attempt
+    that counts, before lateness and whatever overrides it; None where no attempt counts.
     """
 
     points: Decimal | None
     pending: Decimal
     attempts: int
     counted_attempt_id: str | None
+    counted_points: Decimal | None
+    counted_pending: Decimal | None
     late_days: int
     is_overridden: bool
     needs_person: bool
@@ -55,6 +58,34 @@ def settle(
 ) -> Standing:
     """Where a student stands: an override goes before a score from outside, and that before all."""
     counted = choose_counted(policy, attempts)
+    return _settle(policy, counted, count_used(attempts), external, override)
+
+
+def settle_next(
+    policy: Policy,
+    counted: ScoredAttempt | None,
+    new: ScoredAttempt,
+    *,
+    used: int,
+    external: Decimal | None = None,
+    override: Decimal | None = None,
+) -> Standing:
+    """Where a student stands after one more attempt: the same as `settle` says of all attempts.
+
+    `counted` is the attempt that counted before the new one, `used` how many were used.
+    """
+    candidates = [new] if counted is None else [counted, new]
+    chosen = choose_counted(policy, candidates)
+    return _settle(policy, chosen, used + count_used([new]), external, override)
+
+
+def _settle(
+    policy: Policy,
+    counted: ScoredAttempt | None,
+    used: int,
+    external: Decimal | None,
+    override: Decimal | None,
+) -> Standing:
     late_days = policy.window.days_late(counted.received_at) if counted else 0
     points = external
     pending = ZERO
@@ -67,8 +98,10 @@ def settle(
     return Standing(
         points=points,
         pending=pending,
-        attempts=count_used(attempts),
+        attempts=used,
         counted_attempt_id=counted.id if counted else None,
+        counted_points=counted.points if counted else None,
+        counted_pending=counted.pending if counted else None,
         late_days=late_days if is_open else 0,
         is_overridden=override is not None,
         needs_person=bool(is_open and counted and counted.needs_person),

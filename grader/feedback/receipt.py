@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, Field, PlainSerializer
@@ -97,6 +98,7 @@ def compose_receipt(
     judgement: Judgement,
     *,
     versions: tuple[str, str],
+    answer_digest: str | None = None,
     attempt: str | None = None,
     course: str | None = None,
     received_at: datetime | None = None,
@@ -107,6 +109,8 @@ def compose_receipt(
     ----------
     versions
         The hashes of the rubric and of the earlier question's, empty where there is none.
+    answer_digest
+        The digest of the answer, where it is known already.
     attempt, course, received_at
         Where the attempt is stored; the time must be aware.
     """
@@ -118,7 +122,7 @@ def compose_receipt(
         question=judge.question.id,
         variant=submission.variant.id,
         received_at=received_at,
-        answer=hash_answer(submission.sent),
+        answer=answer_digest or hash_answer(submission.sent),
         rubric=rubric,
         streams=hash_streams(judge),
         noise=_hash_noise(judge, drawn),
@@ -126,7 +130,7 @@ def compose_receipt(
         used=hash_used(submission.used),
         used_answer=hash_answer(submission.earlier) if submission.earlier is not None else "",
         used_rubric=used_rubric,
-        verdicts=hash_verdicts(list_verdicts(judgement.verdicts)),
+        verdicts=hash_verdicts(judgement.verdicts),
         score=judgement.score.awarded,
         max_score=judgement.score.possible,
         engine=__version__,
@@ -145,9 +149,21 @@ def list_verdicts(verdicts: Iterable[Verdict]) -> tuple[VerdictLine, ...]:
     )
 
 
-def hash_verdicts(lines: Iterable[VerdictLine]) -> str:
+def hash_verdicts(verdicts: Iterable[VerdictLine | Verdict]) -> str:
     """A digest of verdicts in the order of the criteria."""
-    return hash_bytes(to_canonical_json([line.model_dump(mode="json") for line in lines]))
+    return _hash_lines(
+        tuple(
+            (each.criterion, each.outcome.value, each.reason.value, _format_credit(each.credit))
+            for each in verdicts
+        )
+    )
+
+
+# A question has few possible verdicts, and a class gets the same ones again and again.
+@lru_cache(maxsize=4096)
+def _hash_lines(lines: tuple[tuple[str, str, str, str], ...]) -> str:
+    names = tuple(VerdictLine.model_fields)
+    return hash_bytes(to_canonical_json([dict(zip(names, line, strict=True)) for line in lines]))
 
 
 def hash_answer(sent: Any) -> str:

@@ -14,7 +14,7 @@ from grader.engine.judge.misconceptions import RecognisedMisconception
 from grader.engine.random.variants import Variant
 from grader.store.queries.attempts import JudgementLine
 
-_NO_EVIDENCE = Evidence()
+_NO_EVIDENCE = tuple((each.name, getattr(Evidence(), each.name)) for each in fields(Evidence))
 
 
 def encode_verdicts(judgement: Judgement) -> list[dict[str, Any]]:
@@ -34,10 +34,10 @@ def encode_verdicts(judgement: Judgement) -> list[dict[str, Any]]:
 
 def _encode_evidence(evidence: Evidence) -> dict[str, Any]:
     data = {}
-    for field in fields(Evidence):
-        value = getattr(evidence, field.name)
-        if value != getattr(_NO_EVIDENCE, field.name):
-            data[field.name] = [value.low, value.high] if isinstance(value, Interval) else value
+    for name, usual in _NO_EVIDENCE:
+        value = getattr(evidence, name)
+        if value is not usual and value != usual:
+            data[name] = [value.low, value.high] if isinstance(value, Interval) else value
     return data
 
 

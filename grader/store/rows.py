@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import secrets
+import base64
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from sqlalchemy import Boolean, Dialect, Integer, Select, String, type_coerce
+from sqlalchemy import Boolean, Dialect, Integer, Select, String, Table, type_coerce
 from sqlalchemy.exc import DatabaseError, InternalError
+from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.types import NullType
 
 from grader.store.database import Session
@@ -66,6 +68,13 @@ def raise_on_damage() -> Iterator[None]:
         raise DamagedDatabase(str(error.orig)) from error
 
 
+def get_table(row: type[DeclarativeBase]) -> Table:
+    """The table of mapped rows, for statements that need no mapper to look at every row."""
+    table = row.__table__
+    assert isinstance(table, Table), "every class of rows has a table of its own"
+    return table
+
+
 def list_columns(table: Any, line: type[Any]) -> tuple[Any, ...]:
     """The columns of a table that a line has, in the order of its fields."""
     return tuple(getattr(table, field.name) for field in fields(line))
@@ -117,7 +126,8 @@ def _make_reader(column: Any, dialect: Dialect) -> Callable[[Any], Any]:
     return read
 
 
-_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
+# From the letters of base32hex to those that are not mistaken for each other.
+_LETTERS = bytes.maketrans(b"0123456789ABCDEFGHIJKLMNOPQRSTUV", b"0123456789abcdefghjkmnpqrstvwxyz")
 _LENGTH = 26
 
 
@@ -126,9 +136,7 @@ def make_id(kind: str) -> str:
 
     Identifiers made later sort later, so that an index grows at its end. They are no secrets.
     """
-    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
-    digits = []
-    for _ in range(_LENGTH):
-        number, digit = divmod(number, 32)
-        digits.append(_LETTERS[digit])
-    return f"{kind}_{''.join(reversed(digits))}"
+    number = (time.time_ns() // 1_000_000 << 80) | int.from_bytes(os.urandom(10))
+    # Twenty bytes are 32 letters without padding, of which the first ones are zeros.
+    letters = base64.b32hexencode(number.to_bytes(20)).translate(_LETTERS)
+    return f"{kind}_{letters[-_LENGTH:].decode()}"

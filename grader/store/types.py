@@ -23,10 +23,10 @@ class Hundredths(TypeDecorator[Decimal]):
         """To hundredths; raises ValueError for more than two decimals."""
         if value is None:
             return None
-        hundredths = Decimal(value) / _HUNDREDTH
-        if hundredths != hundredths.to_integral_value():
+        hundredths = int(value * 100)
+        if hundredths != value * 100:
             raise ValueError(f"{value} has more than two decimals")
-        return int(hundredths)
+        return hundredths
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> Decimal | None:
         """To points, without trailing zeros."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select
+from sqlalchemy import ColumnElement, Select, bindparam
 from sqlalchemy.dialects import postgresql, sqlite
 
 from grader.store.database import Session
+from grader.store.rows import get_table
 from grader.store.tables.base import Base
 
 
@@ -17,21 +19,18 @@ def insert_missing(
 ) -> None:
     """Insert rows whose key does not exist yet; existing rows stay unchanged."""
     if rows:
-        statement = _insert(session, table).on_conflict_do_nothing(index_elements=list(key))
-        session.execute(statement, list(rows))
+        connection = session.connection()
+        connection.execute(_insert_missing(connection.dialect.name, table, key), list(rows))
 
 
 def insert_or_replace(
     session: Session, table: type[Base], rows: Sequence[dict[str, Any]], *, key: tuple[str, ...]
 ) -> None:
     """Insert rows; a row with an existing key takes the new values."""
-    if not rows:
-        return
-    statement = _insert(session, table)
-    changed = {name: statement.excluded[name] for name in rows[0] if name not in key}
-    session.execute(
-        statement.on_conflict_do_update(index_elements=list(key), set_=changed), list(rows)
-    )
+    if rows:
+        connection = session.connection()
+        statement = _insert_or_replace(connection.dialect.name, table, tuple(rows[0]), key)
+        connection.execute(statement, list(rows))
 
 
 def insert_or_replace_from(
@@ -41,11 +40,47 @@ def insert_or_replace_from(
     rows: Select[Any],
     *,
     key: tuple[str, ...],
+    parameters: dict[str, Any],
 ) -> None:
-    """Insert selected rows; a row with an existing key takes the new values."""
-    statement = _insert(session, table).from_select(list(names), rows)
+    """Insert selected rows; a row with an existing key takes the new values.
+
+    `rows` is a statement that is made once, with `parameters` bound by name.
+    """
+    connection = session.connection()
+    statement = _insert_or_replace_from(connection.dialect.name, table, names, rows, key)
+    connection.execute(statement, parameters)
+
+
+# SQLAlchemy takes longer to put such a statement together than the database to run it.
+
+
+@cache
+def _insert_missing(dialect: str, table: type[Base], key: tuple[str, ...]) -> Any:
+    return _insert(dialect, table).on_conflict_do_nothing(index_elements=list(key))
+
+
+@cache
+def _insert_or_replace(
+    dialect: str, table: type[Base], names: tuple[str, ...], key: tuple[str, ...]
+) -> Any:
+    statement = _insert(dialect, table).values({name: bindparam(name) for name in names})
+    return _replace(statement, names, key)
+
+
+@cache
+def _insert_or_replace_from(
+    dialect: str,
+    table: type[Base],
+    names: tuple[str, ...],
+    rows: Select[Any],
+    key: tuple[str, ...],
+) -> Any:
+    return _replace(_insert(dialect, table).from_select(list(names), rows), names, key)
+
+
+def _replace(statement: Any, names: tuple[str, ...], key: tuple[str, ...]) -> Any:
     changed = {name: statement.excluded[name] for name in names if name not in key}
-    session.execute(statement.on_conflict_do_update(index_elements=list(key), set_=changed))
+    return statement.on_conflict_do_update(index_elements=list(key), set_=changed)
 
 
 def insert_or_replace_where(
@@ -60,12 +95,11 @@ def insert_or_replace_where(
 
     Returns whether the row has the new values.
     """
-    statement = _insert(session, table).values(**row)
+    statement = _insert(session.get_bind().dialect.name, table).values(**row)
     changed = {name: statement.excluded[name] for name in row if name != key}
     statement = statement.on_conflict_do_update(index_elements=[key], set_=changed, where=where)
     return session.execute(statement.returning(getattr(table, key))).one_or_none() is not None
 
 
-def _insert(session: Session, table: type[Base]) -> Any:
-    dialect = sqlite if session.get_bind().dialect.name == "sqlite" else postgresql
-    return dialect.insert(table)
+def _insert(dialect: str, table: type[Base]) -> Any:
+    return (sqlite if dialect == "sqlite" else postgresql).insert(get_table(table))

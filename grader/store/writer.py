@@ -37,9 +37,11 @@ MAX_QUEUE_LENGTH = 4096
 
 @dataclass(frozen=True, slots=True)
 class _QueuedPiece:
+    """A piece, and who waits for it: a thread, or a task of an event loop."""
+
     handler: Handler[Any, Any]
     piece: Any
-    future: Future[Any]
+    future: Future[Any] | asyncio.Future[Any]
 
 
 class Writer:
@@ -87,14 +89,17 @@ class Writer:
             If the queue is full or the writer is stopping.
         """
         future: Future[Result] = Future()
+        self._queue(_QueuedPiece(handler, piece, future))
+        return future
+
+    def _queue(self, queued: _QueuedPiece) -> None:
         with self._changed:
             if self._is_stopping:
                 raise Unavailable("The service is about to end; nothing was changed. Try again.")
             if len(self._line) >= MAX_QUEUE_LENGTH:
                 raise Unavailable("Too much is waiting just now; nothing was changed. Try again.")
-            self._line.append(_QueuedPiece(handler, piece, future))
+            self._line.append(queued)
             self._changed.notify()
-        return future
 
     async def submit(self, handler: Handler[Piece, Result], piece: Piece) -> Result:
         """Carry out a piece, together with others that are queued for the same handler.
@@ -104,9 +109,11 @@ class Writer:
         Unavailable
             If it takes too long; then it is unknown whether it was carried out.
         """
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._queue(_QueuedPiece(handler, piece, future))
         try:
             async with asyncio.timeout(MAX_WAIT_SECONDS):
-                return await asyncio.wrap_future(self.put(handler, piece))
+                return await future
         except TimeoutError:
             raise Unavailable(
                 "The database does not answer. It is not known yet whether this was done; send it "
@@ -161,10 +168,8 @@ class Writer:
                 for each in group:
                     self._do([each])
                 return
-            _resolve(group[0].future, error)
-            return
-        for each, result in zip(group, results, strict=True):
-            _resolve(each.future, result)
+            results = [error]
+        _resolve_all(group, results)
 
     def _carry_out(self, group: Sequence[_QueuedPiece]) -> Sequence[Any]:
         try:
@@ -187,10 +192,29 @@ def _run_single(
     return [change(session)]
 
 
-def _resolve(future: Future[Any], result: object) -> None:
-    # Whoever waited may have given up.
-    if not future.set_running_or_notify_cancel():
-        return
+def _resolve_all(group: Sequence[_QueuedPiece], results: Sequence[Any]) -> None:
+    """Tell everybody who waits; each event loop is woken once for all of its own."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
+    for each, result in zip(group, results, strict=True):
+        if isinstance(each.future, Future):
+            # Whoever waited may have given up.
+            if each.future.set_running_or_notify_cancel():
+                _set(each.future, result)
+        else:
+            by_loop.setdefault(each.future.get_loop(), []).append((each.future, result))
+    for loop, waiting in by_loop.items():
+        # A loop that was closed meanwhile has nobody who waits.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_set_waiting, waiting)
+
+
+def _set_waiting(waiting: Sequence[tuple[asyncio.Future[Any], Any]]) -> None:
+    for future, result in waiting:
+        if not future.done():
+            _set(future, result)
+
+
+def _set(future: Future[Any] | asyncio.Future[Any], result: object) -> None:
     if isinstance(result, BaseException):
         future.set_exception(result)
     else:

@@ -31,6 +31,7 @@ from grader.web.errors.openapi import install_openapi
 from grader.web.errors.problems import install_problems
 from grader.web.http.body import BodyLimits, install_body_limits
 from grader.web.http.middleware import install_middleware
+from grader.web.http.routing import install_route_table
 from grader.web.manual.routes import install_manual
 from grader.web.ops import health
 from grader.web.ops.background import BackgroundRunner
@@ -85,6 +86,7 @@ def make_app(service: Service, caps: BodyLimits | None = None) -> FastAPI:
     install_openapi(app)
     _describe_security(app)
     install_manual(app)
+    install_route_table(app)
     install_middleware(app, clock=service.clock, logs=service.logs, metrics=service.metrics)
     return app
 
@@ -119,6 +121,7 @@ def _build_api() -> APIRouter:
     api = APIRouter(prefix="/api/v1")
     for router in (
         courses.router,
+        attempts.submit_router,
         attempts.router,
         gradebook.router,
         grades.router,

@@ -15,9 +15,9 @@ from fastapi import Depends, Request, Response
 
 from grader.accounts.callers import (
     Caller,
+    Credential,
     Membership,
-    check_session,
-    check_token,
+    check_credential,
     get_membership,
     has_use_to_record,
 )
@@ -25,7 +25,7 @@ from grader.accounts.sign_in import is_csrf_token
 from grader.domain.roles import Role, Scope
 from grader.errors import ForgedRequest, MissingRole, NotSignedIn
 from grader.store.database import Session
-from grader.store.queries.credentials import record_token_use
+from grader.store.queries.credentials import record_token_uses
 from grader.web.params import CourseId
 from grader.web.service import Service, get_received_at, get_service
 
@@ -45,24 +45,36 @@ def _authenticate(request: Request, session: Session) -> Caller:
         Where another site made the browser send it.
     """
     service, at = get_service(request), get_received_at(request)
+    caller = check_credential(session, read_credential(request), at=at)
+    token_id = caller.token_id
+    if token_id is not None and has_use_to_record(caller, at=at):
+        service.writer.note(lambda session: record_token_uses(session, token_ids=[token_id], at=at))
+    request.state.caller = caller.id
+    return caller
+
+
+def read_credential(request: Request) -> Credential:
+    """What a request brings to show who sends it; whether it is valid is not known yet.
+
+    Raises
+    ------
+    NotSignedIn
+        Where it brings nothing.
+    ForgedRequest
+        Where another site made the browser send it.
+    """
     header = request.headers.get("authorization")
     if header is not None:
         kind, _, token = header.partition(" ")
         if kind.lower() != "bearer" or not token.strip():
             raise NotSignedIn("The Authorization header must be: Bearer, a space, the token.")
-        caller = check_token(session, token.strip(), at=at)
-        token_id = caller.token_id
-        if token_id is not None and has_use_to_record(caller, at=at):
-            service.writer.note(lambda session: record_token_use(session, token_id=token_id, at=at))
-    else:
-        secret = find_session_secret(request)
-        if secret is None:
-            raise NotSignedIn
-        if request.method not in _SAFE_METHODS:
-            refuse_forged(request, secret, request.headers.get(CSRF_HEADER, ""))
-        caller = check_session(session, secret, at=at)
-    request.state.caller = caller.id
-    return caller
+        return Credential.of_token(token.strip())
+    secret = find_session_secret(request)
+    if secret is None:
+        raise NotSignedIn
+    if request.method not in _SAFE_METHODS:
+        refuse_forged(request, secret, request.headers.get(CSRF_HEADER, ""))
+    return Credential.of_session(secret)
 
 
 def find_session_secret(request: Request) -> str | None:

@@ -6,9 +6,16 @@ from typing import Annotated
 
 from fastapi import Path
 
-CourseId = Annotated[str, Path(min_length=1, max_length=64, examples=["attention-2026"])]
-AssignmentId = Annotated[str, Path(min_length=1, max_length=64, examples=["attention-exploration"])]
-QuestionId = Annotated[str, Path(min_length=1, max_length=64, examples=["3b"])]
+#: The longest name of a course, an assignment or a question.
+MAX_NAME_LENGTH = 64
+
+CourseId = Annotated[
+    str, Path(min_length=1, max_length=MAX_NAME_LENGTH, examples=["attention-2026"])
+]
+AssignmentId = Annotated[
+    str, Path(min_length=1, max_length=MAX_NAME_LENGTH, examples=["attention-exploration"])
+]
+QuestionId = Annotated[str, Path(min_length=1, max_length=MAX_NAME_LENGTH, examples=["3b"])]
 AttemptId = Annotated[
     str, Path(min_length=1, max_length=40, examples=["att_01m7hf69p8faa3attd7ssr05mg"])
 ]

@@ -12,12 +12,12 @@ from fastapi import Depends, Request
 from grader.errors import AnswerRefused, KeysetError
 from grader.grading.context import GradingContext
 from grader.grading.idempotency import IdempotentResponse
-from grader.grading.submissions.submit import SubmitRequest, submit
 from grader.store.database import Database, Session
 from grader.store.writer import Writer
 from grader.web.http.rate_limits import RateLimiter
 from grader.web.ops.logs import Logger
 from grader.web.ops.metrics import Metrics
+from grader.web.submissions import SentAnswer, submit_sent
 
 Clock = Callable[[], datetime]
 
@@ -37,10 +37,10 @@ class Service:
     """How browsers reach it, without a slash at the end."""
 
     def submit(
-        self, session: Session, sendings: Sequence[SubmitRequest]
+        self, session: Session, sent: Sequence[SentAnswer]
     ) -> Sequence[IdempotentResponse | KeysetError]:
-        """Judge and store a group of answers; what the writer calls."""
-        results = submit(session, self.context, sendings, at=self.clock())
+        """Judge and store a batch of answers; what the writer calls."""
+        results = submit_sent(session, self.context, self.budgets, sent, at=self.clock())
         for result in results:
             self._count(result)
         return results

@@ -82,5 +82,5 @@ def grade(
         points=None if points is None else Decimal(points), possible=Decimal(10),
         pending=Decimal(student.pending), attempts=1, counted_attempt_id=None,
         late_days=int(student.late), is_overridden=student.overridden, needs_person=False,
-        changes=1, changed_at=NOW,
+        changes=1, changed_at=NOW, counted_points=None, counted_pending=None,
     )  # fmt: skip

@@ -147,9 +147,7 @@ def _withhold(
     elif policy.feedback is Feedback.CORRECTNESS:
         hidden = ("reason", "measured", "needed", "share", "share_needed", "interval", "key_sets")
         fields |= {
-            "criteria": tuple(
-                each.model_copy(update=dict.fromkeys(hidden)) for each in fields["criteria"]
-            ),
+            "criteria": tuple(each | dict.fromkeys(hidden) for each in fields["criteria"]),
             "feedback": (),
             "misconceptions": (),
             "shows": policy.feedback,

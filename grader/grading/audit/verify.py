@@ -20,7 +20,12 @@ from grader.grading.audit.judgements import PublicKeys, check_judgements
 from grader.grading.audit.rejudging import RejudgeSample, check_rejudged
 from grader.grading.audit.rules import PublicationRules, check_rubrics
 from grader.grading.context import GradingContext, PublishedAssignment
-from grader.grading.grades.settle import compute_standings, load_events, make_grade_line
+from grader.grading.grades.settle import (
+    compute_standings,
+    lacks_counted_points,
+    load_events,
+    make_grade_line,
+)
 from grader.store.database import Session
 from grader.store.queries.attempts import StudentQuestion
 from grader.store.queries.grades import GradeLine, find_grades
@@ -215,6 +220,9 @@ def _differences(
 
 def _wrong(stored: GradeLine, computed: GradeLine) -> str:
     names = [each.name for each in fields(GradeLine) if each.name not in _BOOKKEEPING_FIELDS]
+    if lacks_counted_points(stored):
+        # The next attempt will bring them.
+        names = [each for each in names if each not in ("counted_points", "counted_pending")]
     return ", ".join(
         f"{name} is {_format_value(stored, name)} and should be {_format_value(computed, name)}"
         for name in names

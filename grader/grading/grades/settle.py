@@ -8,13 +8,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from grader.domain.grades import ZERO, ScoredAttempt, Standing, settle
-from grader.domain.policies import normalize_points
-from grader.domain.verdicts import Outcome, Reason
+from grader.domain.grades import ZERO, ScoredAttempt, Standing, settle, settle_next
+from grader.domain.policies import Policy, normalize_points
+from grader.domain.verdicts import Outcome, Reason, Verdict
+from grader.engine.judge.judge import Judgement
 from grader.grading.context import GradingContext, PublishedAssignment
 from grader.grading.serialize import decode_judgement, find_open_points
 from grader.store.database import Session
-from grader.store.queries.attempts import JudgedAttempt, JudgementLine, StudentQuestion, list_judged
+from grader.store.queries.attempts import (
+    AttemptLine,
+    JudgedAttempt,
+    JudgementLine,
+    StudentQuestion,
+    list_judged,
+)
 from grader.store.queries.decisions import (
     ReviewLine,
     list_external_scores,
@@ -22,7 +29,7 @@ from grader.store.queries.decisions import (
     list_reviews,
     select_latest_reviews,
 )
-from grader.store.queries.grades import GradeLine, find_grades, put_grades
+from grader.store.queries.grades import GradeLine, ProgressLine, find_grades, put_grades
 from grader.store.queries.publications import ExtensionLine, find_extensions
 
 
@@ -41,15 +48,10 @@ def load_events(
     session: Session,
     *,
     parts: Iterable[StudentQuestion],
-    judged: Sequence[JudgedAttempt] | None = None,
-    extensions: Mapping[tuple[str, str], ExtensionLine] | None = None,
 ) -> GradeEvents:
-    """All that happened there; `judged` and `extensions` where they are known already."""
+    """All that happened there."""
     wanted = set(parts)
-    if judged is None:
-        judged = list_judged(session, parts=wanted)
-    if extensions is None:
-        extensions = find_extensions(session, pairs={(part[0], part[1]) for part in wanted})
+    judged = list_judged(session, parts=wanted)
     reviews = list_reviews(session, attempt_ids=[attempt.id for attempt, _ in judged])
     return GradeEvents(
         judged=judged,
@@ -62,7 +64,7 @@ def load_events(
             (each.enrolment_id, each.assignment, each.question): each.points
             for each in list_external_scores(session, student_questions=wanted)
         },
-        extensions=extensions,
+        extensions=find_extensions(session, pairs={(part[0], part[1]) for part in wanted}),
     )
 
 
@@ -115,9 +117,14 @@ def compute_earned_points(
             continue
         points += verdict.points
         needs_person |= verdict.needs_person
-        if verdict.outcome is Outcome.PENDING and verdict.reason is not Reason.NOT_SENT:
+        if _is_to_be_graded(verdict):
             pending += verdict.possible
     return normalize_points(points), pending, needs_person
+
+
+def _is_to_be_graded(verdict: Verdict) -> bool:
+    """Whether a person grades it, because it was sent."""
+    return verdict.outcome is Outcome.PENDING and verdict.reason is not Reason.NOT_SENT
 
 
 def update_grades(
@@ -127,20 +134,14 @@ def update_grades(
     run_id: str,
     parts: Iterable[StudentQuestion],
     at: datetime,
-    judged: Sequence[JudgedAttempt] | None = None,
-    extensions: Mapping[tuple[str, str], ExtensionLine] | None = None,
-    published: Mapping[str, PublishedAssignment] | None = None,
 ) -> dict[StudentQuestion, GradeLine]:
-    """Bring grades up to date and return them.
-
-    `judged`, `extensions` and `published` (by assignment) are looked up unless they are given.
-    """
+    """Bring grades up to date with all that happened, and return them."""
     wanted = set(parts)
-    assignments = published or {
+    assignments = {
         each: context.in_force(session, run_id=run_id, assignment=each)
         for each in {assignment for _, assignment, _ in wanted}
     }
-    events = load_events(session, parts=wanted, judged=judged, extensions=extensions)
+    events = load_events(session, parts=wanted)
     before = find_grades(session, parts=wanted)
     now = {
         part: make_grade_line(run_id, part, standing, possible, before.get(part), at=at)
@@ -148,6 +149,94 @@ def update_grades(
     }
     put_grades(session, [line for part, line in now.items() if line != before.get(part)])
     return now
+
+
+@dataclass(frozen=True, slots=True)
+class NewAttempt:
+    """An attempt that was just judged, where the student stood before it, and what counts."""
+
+    attempt: AttemptLine
+    judgement: Judgement
+    before: ProgressLine | None
+    policy: Policy
+    possible: Decimal
+
+    def score(self) -> ScoredAttempt:
+        """What it earned so far."""
+        verdicts, attempt = self.judgement.verdicts, self.attempt
+        return ScoredAttempt(
+            attempt.id,
+            attempt.number,
+            attempt.received_at,
+            points=self.judgement.score.awarded,
+            pending=sum((each.possible for each in verdicts if _is_to_be_graded(each)), ZERO),
+            needs_person=any(each.needs_person for each in verdicts),
+            is_free=attempt.is_free,
+        )
+
+
+def add_to_grades(
+    session: Session,
+    context: GradingContext,
+    *,
+    run_id: str,
+    new: Sequence[NewAttempt],
+    at: datetime,
+) -> dict[StudentQuestion, GradeLine]:
+    """Bring grades up to date with attempts that were just stored, and return them.
+
+    It gives what `update_grades` would, from the grades before and without any earlier attempt.
+    """
+    begun = [each.attempt.part for each in new if each.before is not None]
+    external = {
+        (each.enrolment_id, each.assignment, each.question): each.points
+        for each in (list_external_scores(session, student_questions=begun) if begun else ())
+    }
+    now: dict[StudentQuestion, GradeLine] = {}
+    unknown: list[StudentQuestion] = []
+    for each in new:
+        part, before = each.attempt.part, each.before
+        grade = before.grade if before else None
+        if before is not None and lacks_counted_points(before.grade):
+            unknown.append(part)
+            continue
+        standing = settle_next(
+            each.policy,
+            _find_counted(before),
+            each.score(),
+            used=grade.attempts if grade else 0,
+            external=external.get(part),
+            override=grade.points if grade and grade.is_overridden else None,
+        )
+        now[part] = make_grade_line(run_id, part, standing, each.possible, grade, at=at)
+    put_grades(session, list(now.values()))
+    if unknown:
+        now |= update_grades(session, context, run_id=run_id, parts=unknown, at=at)
+    return now
+
+
+def lacks_counted_points(grade: GradeLine) -> bool:
+    """Whether it was stored before the points of the counted attempt were kept with it."""
+    return grade.counted_attempt_id is not None and grade.counted_points is None
+
+
+def _find_counted(before: ProgressLine | None) -> ScoredAttempt | None:
+    """The attempt that counted so far, as its grade has it."""
+    grade = before.grade if before else None
+    if before is None or grade is None or grade.counted_attempt_id is None:
+        return None
+    assert before.counted_number is not None, "every attempt has a number"
+    assert before.counted_received_at is not None, "every attempt has arrived"
+    assert grade.counted_points is not None, "the caller has looked"
+    return ScoredAttempt(
+        grade.counted_attempt_id,
+        before.counted_number,
+        before.counted_received_at,
+        points=grade.counted_points,
+        pending=grade.counted_pending or ZERO,
+        # Where something overrides the attempt this is false, and then it is not looked at.
+        needs_person=grade.needs_person,
+    )
 
 
 def make_grade_line(
@@ -171,6 +260,8 @@ def make_grade_line(
         pending=standing.pending,
         attempts=standing.attempts,
         counted_attempt_id=standing.counted_attempt_id,
+        counted_points=standing.counted_points,
+        counted_pending=standing.counted_pending,
         late_days=standing.late_days,
         is_overridden=standing.is_overridden,
         needs_person=standing.needs_person,

@@ -14,7 +14,6 @@ from typing import Any
 
 import orjson
 
-from grader.domain.grades import count_used
 from grader.domain.policies import CountedAttempt, Phase, Policy
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge, Judgement
@@ -27,7 +26,7 @@ from grader.grading.attempts.report import (
     compose_stored_report,
 )
 from grader.grading.context import GradingContext, PublishedAssignment
-from grader.grading.grades.settle import update_grades
+from grader.grading.grades.settle import NewAttempt, add_to_grades
 from grader.grading.idempotency import (
     IdempotencyKey,
     IdempotentResponse,
@@ -48,11 +47,13 @@ from grader.store.queries.attempts import (
     JudgementLine,
     StudentQuestion,
     add_attempts,
-    list_judged,
+    find_attempts,
+    find_newest_times,
+    list_same_answers,
 )
 from grader.store.queries.courses import EnrolmentLine
 from grader.store.queries.decisions import list_reviews, select_latest_reviews
-from grader.store.queries.grades import GradeLine, find_grades
+from grader.store.queries.grades import GradeLine, ProgressLine, find_grades, find_progress
 from grader.store.queries.idempotency import (
     AnsweredRequest,
     add_answered_requests,
@@ -116,9 +117,10 @@ def _split_batches(requests: Sequence[SubmitRequest]) -> list[dict[int, SubmitRe
 class _Pending:
     """A request that may be judged, with everything that is needed for it.
 
-    `earlier` is the counted attempt at the question that this one builds on, `earlier_sent_at` when
-    the newest attempt there arrived. `repeated` is an earlier attempt with the same answer that the
-    changed rubric judges again for free.
+    `same` are the attempts with the same answer so far. `earlier` is the counted attempt at the
+    question that this one builds on, `earlier_sent_at` when the newest attempt there arrived.
+    `repeated` is an earlier attempt with the same answer that the changed rubric judges again for
+    free.
     """
 
     number: int
@@ -126,11 +128,22 @@ class _Pending:
     published: PublishedAssignment
     rubric: Rubric
     policy: Policy
-    before: list[JudgedAttempt]
+    before: ProgressLine | None
     answer_digest: str
+    same: list[JudgedAttempt]
     earlier: AttemptLine | None = None
     earlier_sent_at: datetime | None = None
     repeated: AttemptLine | None = None
+
+    @property
+    def used(self) -> int:
+        """How many attempts of the limit were used before."""
+        return self.before.grade.attempts if self.before else 0
+
+    @property
+    def last_number(self) -> int:
+        """The number of the attempt before."""
+        return (self.before.last_number or 0) if self.before else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,9 +233,17 @@ class _Batch:
                 allowed[number] = assignment, rubric, policy
             except KeysetError as error:
                 self.results[number] = error
-        before: dict[StudentQuestion, list[JudgedAttempt]] = defaultdict(list)
-        for judged in list_judged(self.session, parts=[requests[each].part for each in allowed]):
-            before[judged[0].part].append(judged)
+        parts = [requests[number].part for number in allowed]
+        progress = find_progress(self.session, parts=parts) if parts else {}
+        digests = {number: hash_answer(requests[number].answer) for number in allowed}
+        same = _find_same_answers(
+            self.session,
+            [
+                (*requests[number].part, digests[number])
+                for number in allowed
+                if requests[number].part in progress
+            ],
+        )
         rubrics = {requests[number].part: rubric for number, (_, rubric, _) in allowed.items()}
         earlier = _find_counted_earlier(self.session, rubrics)
         pending = []
@@ -238,8 +259,9 @@ class _Batch:
                     assignment,
                     rubric,
                     policy,
-                    before[request.part],
-                    hash_answer(request.answer),
+                    progress.get(request.part),
+                    digests[number],
+                    same.get(request.part, []),
                     *earlier.get(request.part, ()),
                 )
             )
@@ -253,10 +275,9 @@ class _Batch:
         for each in pending:
             same = _find_same_attempt(each)
             repeated = _find_outdated_attempt(each)
-            used = count_used(attempt for attempt, _ in each.before)
             if same is not None:
                 self._answer(each, 200, self._report_again(each, *same))
-            elif repeated is not None or each.policy.count_left(used):
+            elif repeated is not None or each.policy.count_left(each.used):
                 yield replace(each, repeated=repeated)
             else:
                 self.results[each.number] = _make_none_left_error(each.policy)
@@ -329,7 +350,7 @@ class _Batch:
             enrolment_id=request.enrolment.id,
             assignment=request.assignment,
             question=request.question,
-            number=len(pending.before) + 1,
+            number=pending.last_number + 1,
             answer=request.answer,
             answer_digest=pending.answer_digest,
             publication_id=pending.published.line.id,
@@ -342,6 +363,7 @@ class _Batch:
             submission,
             judgement,
             versions=rubric.versions,
+            answer_digest=attempt.answer_digest,
             attempt=attempt.id,
             course=attempt.run_id,
             received_at=attempt.received_at,
@@ -372,19 +394,21 @@ class _Batch:
         for each in judged:
             runs[each.attempt.run_id].append(each)
         for run_id, group in runs.items():
-            grades = update_grades(
+            grades = add_to_grades(
                 self.session,
                 self.context,
                 run_id=run_id,
-                parts=[each.attempt.part for each in group],
-                at=self.at,
-                judged=[
-                    judgement
+                new=[
+                    NewAttempt(
+                        each.attempt,
+                        each.judgement,
+                        each.pending.before,
+                        each.pending.policy,
+                        each.pending.rubric.form.points,
+                    )
                     for each in group
-                    for judgement in (*each.pending.before, (each.attempt, each.line))
                 ],
-                extensions=self.extensions,
-                published={each.attempt.assignment: each.pending.published for each in group},
+                at=self.at,
             )
             for each in group:
                 report = compose_attempt_report(
@@ -439,18 +463,29 @@ def _find_counted_earlier(
     if not sources:
         return {}
     grades = find_grades(session, parts=sources.values())
-    attempts: dict[str, AttemptLine] = {}
-    newest: dict[StudentQuestion, datetime] = {}
-    for attempt, _ in list_judged(session, parts=sources.values()):
-        attempts[attempt.id] = attempt
-        newest[attempt.part] = max(
-            newest.get(attempt.part, attempt.received_at), attempt.received_at
-        )
-    return {
-        part: (attempts[counted], newest[source])
+    counted = {
+        part: grades[source].counted_attempt_id
         for part, source in sources.items()
-        if source in grades and (counted := grades[source].counted_attempt_id) is not None
+        if source in grades
     }
+    attempts = find_attempts(session, attempt_ids=[each for each in counted.values() if each])
+    newest = find_newest_times(session, parts=sources.values())
+    return {
+        part: (attempts[attempt_id], newest[sources[part]])
+        for part, attempt_id in counted.items()
+        if attempt_id is not None
+    }
+
+
+def _find_same_answers(
+    session: Session, answers: Sequence[tuple[str, str, str, str]]
+) -> dict[StudentQuestion, list[JudgedAttempt]]:
+    """The attempts with the same answers so far, in order, by the question of the student."""
+    found: dict[StudentQuestion, list[JudgedAttempt]] = defaultdict(list)
+    if answers:
+        for judged in list_same_answers(session, answers=answers):
+            found[judged[0].part].append(judged)
+    return found
 
 
 def _make_earlier_missing_error(earlier: Rubric) -> RequestRefused:
@@ -466,10 +501,10 @@ def _find_same_attempt(pending: _Pending) -> JudgedAttempt | None:
 
     Where the last attempt counts it must be that one: an older answer sent again then counts.
     """
-    is_last = pending.policy.counted is CountedAttempt.LAST
-    for attempt, judgement in pending.before[-1:] if is_last else pending.before:
+    needs_last = pending.policy.counted is CountedAttempt.LAST
+    for attempt, judgement in pending.same:
         if (
-            attempt.answer_digest == pending.answer_digest
+            (attempt.number == pending.last_number or not needs_last)
             and judgement.rubric_versions == pending.rubric.versions
             and _uses_same(pending, attempt, judgement)
         ):
@@ -479,11 +514,10 @@ def _find_same_attempt(pending: _Pending) -> JudgedAttempt | None:
 
 def _find_outdated_attempt(pending: _Pending) -> AttemptLine | None:
     """The last attempt with the same answer, if the rubric has changed since it was judged."""
-    for attempt, judgement in reversed(pending.before):
-        if attempt.answer_digest == pending.answer_digest:
-            is_outdated = judgement.rubric_versions != pending.rubric.versions
-            return attempt if is_outdated else None
-    return None
+    if not pending.same:
+        return None
+    attempt, judgement = pending.same[-1]
+    return attempt if judgement.rubric_versions != pending.rubric.versions else None
 
 
 def _uses_same(pending: _Pending, attempt: AttemptLine, judgement: JudgementLine) -> bool:

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, func, insert, or_, select
+from sqlalchemy import ColumnElement, Integer, Select, and_, cast, func, insert, or_, select
 
 from grader.errors import NotFound
 from grader.store.database import Session
-from grader.store.rows import to_line
+from grader.store.keys import bind_keys, get_dialect, make_key_table, match_keys
+from grader.store.rows import get_table, list_columns, to_line
 from grader.store.tables.attempts import AttemptRow, JudgementRow, VariantRow, ViewRow
 from grader.store.tables.decisions import GradeRow
 from grader.store.upserts import insert_missing
@@ -86,7 +88,7 @@ class JudgementLine:
 #: An attempt with its latest judgement.
 JudgedAttempt = tuple[AttemptLine, JudgementLine]
 
-_ATTEMPT = (
+_ATTEMPT: tuple[Any, ...] = (
     AttemptRow.id,
     AttemptRow.run_id,
     AttemptRow.enrolment_id,
@@ -128,33 +130,75 @@ def _is_latest_judgement() -> ColumnElement[bool]:
     return JudgementRow.number == newest
 
 
-def _is_near_questions(parts: set[StudentQuestion]) -> ColumnElement[bool]:
-    """Holds for attempts at these parts, and at some others that share their names.
+_PART = ("enrolment_id", "assignment", "question")
 
-    Both databases find these by an index; SQLite would read the whole table for a list of triples.
-    """
-    return and_(
-        AttemptRow.enrolment_id.in_({enrolment_id for enrolment_id, _, _ in parts}),
-        AttemptRow.assignment.in_({assignment for _, assignment, _ in parts}),
-        AttemptRow.question.in_({question for _, _, question in parts}),
+
+@cache
+def _select_judged(dialect: str, *names: str) -> Select[Any]:
+    """Attempts with these columns among the keys, in order, each with its latest judgement."""
+    keys = make_key_table(dialect, *names)
+    return (
+        select(*_ATTEMPT, *_JUDGEMENT)
+        .join(keys, match_keys(keys, AttemptRow))
+        .join(JudgementRow, JudgementRow.attempt_id == AttemptRow.id)
+        .where(_is_latest_judgement())
+        .order_by(
+            AttemptRow.enrolment_id, AttemptRow.assignment, AttemptRow.question, AttemptRow.number
+        )
     )
 
 
 def list_judged(session: Session, *, parts: Iterable[StudentQuestion]) -> list[JudgedAttempt]:
     """All attempts at these parts in order, each with its latest judgement."""
-    wanted = set(parts)
-    if not wanted:
-        return []
-    statement = (
-        select(*_ATTEMPT, *_JUDGEMENT)
-        .join(JudgementRow, JudgementRow.attempt_id == AttemptRow.id)
-        .where(_is_near_questions(wanted), _is_latest_judgement())
-        .order_by(
-            AttemptRow.enrolment_id, AttemptRow.assignment, AttemptRow.question, AttemptRow.number
-        )
+    return _list_judged(session, _PART, parts)
+
+
+def list_same_answers(
+    session: Session, *, answers: Iterable[tuple[str, str, str, str]]
+) -> list[JudgedAttempt]:
+    """All attempts with the same answer, by part and the answer's digest, in order."""
+    return _list_judged(session, (*_PART, "answer_digest"), answers)
+
+
+def _list_judged(
+    session: Session, names: tuple[str, ...], keys: Iterable[tuple[str, ...]]
+) -> list[JudgedAttempt]:
+    statement = _select_judged(get_dialect(session), *names)
+    rows = session.connection().execute(statement, bind_keys(keys))
+    return [_split_row(tuple(row)) for row in rows]
+
+
+def find_attempts(session: Session, *, attempt_ids: Iterable[str]) -> dict[str, AttemptLine]:
+    """Attempts by their ids."""
+    statement = _select_attempts(get_dialect(session))
+    rows = session.connection().execute(statement, bind_keys((each,) for each in attempt_ids))
+    return {row[0]: AttemptLine(*row) for row in rows}
+
+
+@cache
+def _select_attempts(dialect: str) -> Select[Any]:
+    keys = make_key_table(dialect, "id")
+    return select(*_ATTEMPT).join(keys, match_keys(keys, AttemptRow))
+
+
+def find_newest_times(
+    session: Session, *, parts: Iterable[StudentQuestion]
+) -> dict[StudentQuestion, datetime]:
+    """When the newest attempt at each part arrived."""
+    statement = _select_newest_times(get_dialect(session))
+    rows = session.connection().execute(statement, bind_keys(parts))
+    return {(row[0], row[1], row[2]): row[3] for row in rows}
+
+
+@cache
+def _select_newest_times(dialect: str) -> Select[Any]:
+    keys = make_key_table(dialect, *_PART)
+    part: tuple[Any, ...] = tuple(getattr(AttemptRow, name) for name in _PART)
+    return (
+        select(*part, func.max(AttemptRow.received_at))
+        .join(keys, match_keys(keys, AttemptRow))
+        .group_by(*part)
     )
-    judged = (_split_row(tuple(row)) for row in session.execute(statement))
-    return [each for each in judged if each[0].part in wanted]
 
 
 def find_judged(session: Session, *, attempt_id: str) -> JudgedAttempt | None:
@@ -217,6 +261,10 @@ def _split_row(row: tuple[Any, ...]) -> JudgedAttempt:
     return AttemptLine(*row[: len(_ATTEMPT)]), JudgementLine(*row[len(_ATTEMPT) :])
 
 
+_INSERT_ATTEMPT = insert(get_table(AttemptRow))
+_INSERT_JUDGEMENT = insert(get_table(JudgementRow))
+
+
 def add_attempts(
     session: Session,
     judged: Sequence[JudgedAttempt],
@@ -233,8 +281,9 @@ def add_attempts(
         | {"run_id": attempt.run_id}
         for attempt, judgement in judged
     ]
-    session.execute(insert(AttemptRow), attempts)
-    session.execute(insert(JudgementRow), judgements)
+    connection = session.connection()
+    connection.execute(_INSERT_ATTEMPT, attempts)
+    connection.execute(_INSERT_JUDGEMENT, judgements)
 
 
 # Variants
@@ -255,22 +304,23 @@ def find_variants(
     session: Session, *, wanted: Iterable[tuple[str, str, int]]
 ) -> dict[tuple[str, str, int], ShownVariant]:
     """Variants as first shown, by enrolment, question and revision."""
-    keys = set(wanted)
-    if not keys:
-        return {}
-    statement = select(
-        VariantRow.run_id,
-        VariantRow.enrolment_id,
-        VariantRow.question,
-        VariantRow.revision,
-        VariantRow.drawn,
-    ).where(
-        VariantRow.enrolment_id.in_({enrolment_id for enrolment_id, _, _ in keys}),
-        VariantRow.question.in_({question for _, question, _ in keys}),
+    statement = _select_variants(get_dialect(session))
+    keys = ((enrolment_id, question, str(revision)) for enrolment_id, question, revision in wanted)
+    rows = session.connection().execute(statement, bind_keys(keys))
+    lines = (to_line(ShownVariant, row) for row in rows)
+    return {(each.enrolment_id, each.question, each.revision): each for each in lines}
+
+
+@cache
+def _select_variants(dialect: str) -> Select[Any]:
+    keys = make_key_table(dialect, "enrolment_id", "question", "revision")
+    columns = list_columns(VariantRow, ShownVariant)
+    is_wanted = and_(
+        VariantRow.enrolment_id == keys.c.enrolment_id,
+        VariantRow.question == keys.c.question,
+        VariantRow.revision == cast(keys.c.revision, Integer),
     )
-    lines = (to_line(ShownVariant, row) for row in session.execute(statement))
-    found = {(each.enrolment_id, each.question, each.revision): each for each in lines}
-    return {key: line for key, line in found.items() if key in keys}
+    return select(*columns).join(keys, is_wanted)
 
 
 def add_variants(session: Session, variants: Sequence[ShownVariant], *, at: datetime) -> None:

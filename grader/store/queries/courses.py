@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from typing import Any
 
-from sqlalchemy import bindparam, insert, or_, select, update
+from sqlalchemy import Select, bindparam, insert, or_, select, update
 
 from grader.domain.roles import Role
 from grader.errors import NotFound
 from grader.store.database import Session
+from grader.store.keys import bind_keys, get_dialect, make_key_table, match_keys
 from grader.store.rows import split_into_batches, to_line
 from grader.store.tables.people import CourseRow, EnrolmentRow, PersonRow, RunRow
 
@@ -58,7 +61,7 @@ _RUN_BY_ID = select(*_RUN).where(RunRow.id == bindparam("run_id"))
 
 def find_run(session: Session, *, run_id: str) -> RunLine | None:
     """The course run of this name."""
-    row = session.execute(_RUN_BY_ID, {"run_id": run_id}).one_or_none()
+    row = session.connection().execute(_RUN_BY_ID, {"run_id": run_id}).one_or_none()
     return to_line(RunLine, row) if row else None
 
 
@@ -95,7 +98,7 @@ class EnrolmentLine:
     section: str
 
 
-_ENROLMENT = (
+_ENROLMENT: tuple[Any, ...] = (
     EnrolmentRow.id,
     EnrolmentRow.run_id,
     EnrolmentRow.person_id,
@@ -109,19 +112,24 @@ def _to_enrolment(row: tuple[str, str, str, str, str]) -> EnrolmentLine:
     return EnrolmentLine(enrolment_id, run_id, person_id, Role(role), section)
 
 
-_CURRENT_ENROLMENT = select(*_ENROLMENT).where(
-    EnrolmentRow.run_id == bindparam("run_id"),
-    EnrolmentRow.person_id == bindparam("person_id"),
-    EnrolmentRow.left_at.is_(None),
-)
+def find_enrolments(
+    session: Session, *, places: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], EnrolmentLine]:
+    """The places of people in course runs, by run and person; there is none of who has left."""
+    statement = _select_enrolments(get_dialect(session))
+    rows = session.connection().execute(statement, bind_keys(places))
+    lines = (_to_enrolment((row[0], row[1], row[2], row[3], row[4])) for row in rows)
+    return {(each.run_id, each.person_id): each for each in lines}
 
 
-def find_enrolment(session: Session, *, run_id: str, person_id: str) -> EnrolmentLine | None:
-    """A person's place in a course run, if the person has not left."""
-    row = session.execute(
-        _CURRENT_ENROLMENT, {"run_id": run_id, "person_id": person_id}
-    ).one_or_none()
-    return _to_enrolment((row[0], row[1], row[2], row[3], row[4])) if row else None
+@cache
+def _select_enrolments(dialect: str) -> Select[Any]:
+    keys = make_key_table(dialect, "run_id", "person_id")
+    return (
+        select(*_ENROLMENT)
+        .join(keys, match_keys(keys, EnrolmentRow))
+        .where(EnrolmentRow.left_at.is_(None))
+    )
 
 
 def list_enrolments(session: Session, *, person_id: str) -> list[tuple[EnrolmentLine, RunLine]]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from functools import cache
+from typing import Any
 
-from sqlalchemy import bindparam, func, insert, or_, select, update
+from sqlalchemy import Select, bindparam, func, insert, or_, select, update
 
 from grader.errors import NotFound
 from grader.store.database import Session
+from grader.store.keys import bind_keys, get_dialect, make_key_table, match_keys
 from grader.store.queries.people import PERSON_COLUMNS, PersonLine
-from grader.store.rows import to_line
+from grader.store.rows import get_table, to_line
 from grader.store.tables.credentials import BrowserSessionRow, SignInLinkRow, TokenRow
 from grader.store.tables.people import PersonRow
 
@@ -47,42 +51,69 @@ _TOKEN = (
 
 def add_token(session: Session, token: TokenLine, *, digest: str, by: str) -> None:
     """Add a token by its hash."""
-    session.execute(
-        insert(TokenRow).values(
-            id=token.id,
-            digest=digest,
-            hint=token.hint,
-            label=token.label,
-            person_id=token.person_id,
-            run_id=token.run_id,
-            scopes=list(token.scopes),
-            by=by,
-            made_at=token.made_at,
-            expires_at=token.expires_at,
-        )
-    )
+    add_tokens(session, [(token, digest)], by=by)
 
 
-def find_token(
-    session: Session, *, digest: str, at: datetime
-) -> tuple[TokenLine, PersonLine | None] | None:
-    """A token that is valid at this time, with its owner."""
-    statement = (
-        select(*_TOKEN, *PERSON_COLUMNS)
+def add_tokens(session: Session, tokens: Iterable[tuple[TokenLine, str]], *, by: str) -> None:
+    """Add tokens, each by its hash."""
+    rows = [
+        {
+            "id": token.id,
+            "digest": digest,
+            "hint": token.hint,
+            "label": token.label,
+            "person_id": token.person_id,
+            "run_id": token.run_id,
+            "scopes": list(token.scopes),
+            "by": by,
+            "made_at": token.made_at,
+            "expires_at": token.expires_at,
+        }
+        for token, digest in tokens
+    ]
+    if rows:
+        session.execute(insert(TokenRow), rows)
+
+
+@dataclass(frozen=True, slots=True)
+class ValidToken:
+    """A token that is not revoked, with its owner: a person, or a course run."""
+
+    id: str
+    run_id: str | None
+    scopes: tuple[str, ...]
+    expires_at: datetime
+    used_at: datetime | None
+    person: PersonLine | None
+
+
+def find_tokens(session: Session, *, digests: Iterable[str]) -> dict[str, ValidToken]:
+    """Tokens that are not revoked and whose owner has not left, by their hashes.
+
+    They may have expired.
+    """
+    statement = _select_tokens(get_dialect(session))
+    found = {}
+    for row in session.connection().execute(statement, bind_keys((each,) for each in digests)):
+        digest, token_id, run_id, scopes, expires_at, used_at, *owner = row
+        person = None if owner[0] is None else PersonLine(*owner)
+        found[digest] = ValidToken(token_id, run_id, tuple(scopes), expires_at, used_at, person)
+    return found
+
+
+@cache
+def _select_tokens(dialect: str) -> Select[Any]:
+    keys = make_key_table(dialect, "digest")
+    names = ("digest", "id", "run_id", "scopes", "expires_at", "used_at")
+    return (
+        select(*(getattr(TokenRow, name) for name in names), *PERSON_COLUMNS)
+        .join(keys, match_keys(keys, TokenRow))
         .outerjoin(PersonRow, PersonRow.id == TokenRow.person_id)
         .where(
-            TokenRow.digest == digest,
             TokenRow.revoked_at.is_(None),
-            TokenRow.expires_at > at,
             or_(TokenRow.person_id.is_(None), PersonRow.ended_at.is_(None)),
         )
     )
-    row = session.execute(statement).one_or_none()
-    if row is None:
-        return None
-    token = _to_token_line(tuple(row)[: len(_TOKEN)])
-    owner = tuple(row)[len(_TOKEN) :]
-    return token, PersonLine(*owner) if token.person_id else None
 
 
 def _to_token_line(row: tuple[object, ...]) -> TokenLine:
@@ -122,9 +153,19 @@ def revoke_token(
         raise NotFound
 
 
-def record_token_use(session: Session, *, token_id: str, at: datetime) -> None:
-    """Record that a token was used."""
-    session.execute(update(TokenRow).where(TokenRow.id == token_id).values(used_at=at))
+_RECORD_USE = (
+    update(get_table(TokenRow))
+    .where(TokenRow.id == bindparam("token_id"))
+    .values(used_at=bindparam("at"))
+)
+
+
+def record_token_uses(session: Session, *, token_ids: Iterable[str], at: datetime) -> None:
+    """Record that tokens were used."""
+    # In one order everywhere, so that two transactions never wait for each other.
+    uses = [{"token_id": each, "at": at} for each in sorted(set(token_ids))]
+    if uses:
+        session.connection().execute(_RECORD_USE, uses)
 
 
 def add_sign_in_link(
@@ -164,23 +205,38 @@ def add_browser_session(
     )
 
 
-# Asked with every page, so that it is put together once.
-_SESSION_PERSON = (
-    select(*PERSON_COLUMNS)
-    .join(BrowserSessionRow, BrowserSessionRow.person_id == PersonRow.id)
-    .where(
-        BrowserSessionRow.digest == bindparam("digest"),
-        BrowserSessionRow.ended_at.is_(None),
-        BrowserSessionRow.expires_at > bindparam("at"),
-        PersonRow.ended_at.is_(None),
+@dataclass(frozen=True, slots=True)
+class OpenBrowserSession:
+    """A browser session that was not ended, with its person."""
+
+    expires_at: datetime
+    person: PersonLine
+
+
+def find_browser_sessions(
+    session: Session, *, digests: Iterable[str]
+) -> dict[str, OpenBrowserSession]:
+    """Sessions that were not ended and whose person has not left, by their hashes.
+
+    They may have expired.
+    """
+    statement = _select_browser_sessions(get_dialect(session))
+    found = {}
+    for row in session.connection().execute(statement, bind_keys((each,) for each in digests)):
+        digest, expires_at, *person = row
+        found[digest] = OpenBrowserSession(expires_at, PersonLine(*person))
+    return found
+
+
+@cache
+def _select_browser_sessions(dialect: str) -> Select[Any]:
+    keys = make_key_table(dialect, "digest")
+    return (
+        select(BrowserSessionRow.digest, BrowserSessionRow.expires_at, *PERSON_COLUMNS)
+        .join(keys, match_keys(keys, BrowserSessionRow))
+        .join(PersonRow, PersonRow.id == BrowserSessionRow.person_id)
+        .where(BrowserSessionRow.ended_at.is_(None), PersonRow.ended_at.is_(None))
     )
-)
-
-
-def find_session_person(session: Session, *, digest: str, at: datetime) -> PersonLine | None:
-    """The person of a browser session; None if it has ended."""
-    row = session.execute(_SESSION_PERSON, {"digest": digest, "at": at}).one_or_none()
-    return PersonLine(*row) if row else None
 
 
 def end_browser_session(session: Session, *, digest: str, at: datetime) -> None:

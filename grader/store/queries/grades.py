@@ -6,20 +6,28 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 
 from grader.store.database import Session
+from grader.store.keys import bind_keys, get_dialect, make_key_table, match_keys
 from grader.store.queries.attempts import StudentQuestion
-from grader.store.rows import split_into_batches, to_line
+from grader.store.rows import get_table, list_columns, to_line
+from grader.store.tables.attempts import AttemptRow
 from grader.store.tables.decisions import GradeRow, TotalRow
 from grader.store.upserts import insert_or_replace, insert_or_replace_from
 
 
 @dataclass(frozen=True, slots=True)
 class GradeLine:
-    """A student's grade for one question; `changes` counts how often it changed."""
+    """A student's grade for one question; `changes` counts how often it changed.
+
+    `counted_points` and `counted_pending` are what the counted attempt earned, reviews included,
+    before lateness and overrides. None where no attempt counts, and in grades that were stored
+    before they were kept.
+    """
 
     run_id: str
     enrolment_id: str
@@ -35,6 +43,8 @@ class GradeLine:
     needs_person: bool
     changes: int
     changed_at: datetime
+    counted_points: Decimal | None
+    counted_pending: Decimal | None
 
     @property
     def part(self) -> StudentQuestion:
@@ -42,42 +52,73 @@ class GradeLine:
         return self.enrolment_id, self.assignment, self.question
 
 
-_GRADE = (
-    GradeRow.run_id,
-    GradeRow.enrolment_id,
-    GradeRow.assignment,
-    GradeRow.question,
-    GradeRow.points,
-    GradeRow.possible,
-    GradeRow.pending,
-    GradeRow.attempts,
-    GradeRow.counted_attempt_id,
-    GradeRow.late_days,
-    GradeRow.is_overridden,
-    GradeRow.needs_person,
-    GradeRow.changes,
-    GradeRow.changed_at,
-)
+_GRADE = list_columns(GradeRow, GradeLine)
 
 
 # Much faster than `asdict`, which copies every value, and a publication settles thousands.
 _GRADE_FIELDS = tuple(each.name for each in fields(GradeLine))
 
 
+_PART = ("enrolment_id", "assignment", "question")
+
+
+@cache
+def _select_grades(dialect: str) -> Select[Any]:
+    keys = make_key_table(dialect, *_PART)
+    return select(*_GRADE).join(keys, match_keys(keys, GradeRow))
+
+
 def find_grades(
     session: Session, *, parts: Iterable[StudentQuestion]
 ) -> dict[StudentQuestion, GradeLine]:
     """The grades of these questions of students; where nothing was done yet there is none."""
-    wanted = set(parts)
-    found: dict[StudentQuestion, GradeLine] = {}
-    for some in split_into_batches(sorted({enrolment_id for enrolment_id, _, _ in wanted})):
-        statement = select(*_GRADE).where(
-            GradeRow.enrolment_id.in_(some),
-            GradeRow.assignment.in_({assignment for _, assignment, _ in wanted}),
-            GradeRow.question.in_({question for _, _, question in wanted}),
-        )
-        lines = (to_line(GradeLine, row) for row in session.execute(statement))
-        found |= {each.part: each for each in lines if each.part in wanted}
+    statement = _select_grades(get_dialect(session))
+    rows = session.connection().execute(statement, bind_keys(parts))
+    lines = (to_line(GradeLine, row) for row in rows)
+    return {each.part: each for each in lines}
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressLine:
+    """A student's grade for one question, with what the next attempt there needs to know."""
+
+    grade: GradeLine
+    counted_number: int | None
+    counted_received_at: datetime | None
+    last_number: int | None
+    """The number of the newest attempt; None where there is none."""
+
+
+@cache
+def _select_progress(dialect: str) -> Select[Any]:
+    keys = make_key_table(dialect, *_PART)
+    counted = get_table(AttemptRow).alias("counted")
+    last_number = (
+        select(func.max(AttemptRow.number))
+        .where(*(getattr(AttemptRow, name) == getattr(GradeRow, name) for name in _PART))
+        .correlate(GradeRow)
+        .scalar_subquery()
+    )
+    return (
+        select(*_GRADE, counted.c.number, counted.c.received_at, last_number)
+        .join(keys, match_keys(keys, GradeRow))
+        .join(counted, counted.c.id == GradeRow.counted_attempt_id, isouter=True)
+    )
+
+
+def find_progress(
+    session: Session, *, parts: Iterable[StudentQuestion]
+) -> dict[StudentQuestion, ProgressLine]:
+    """Where students stand with questions; where nothing was done yet there is no line.
+
+    It reads the same however many attempts there are.
+    """
+    statement = _select_progress(get_dialect(session))
+    found = {}
+    for row in session.connection().execute(statement, bind_keys(parts)):
+        *grade, number, received_at, last_number = row
+        line = GradeLine(*grade)
+        found[line.part] = ProgressLine(line, number, received_at, last_number)
     return found
 
 
@@ -99,6 +140,17 @@ def list_grades(session: Session, *, run_id: str, assignment: str | None = None)
     return [to_line(GradeLine, row) for row in session.execute(statement)]
 
 
+@cache
+def _select_sums(dialect: str) -> Select[Any]:
+    owner: tuple[Any, ...] = (GradeRow.run_id, GradeRow.enrolment_id, GradeRow.assignment)
+    keys = make_key_table(dialect, "enrolment_id", "assignment")
+    return (
+        select(*owner, func.coalesce(func.sum(GradeRow.points), 0), func.sum(GradeRow.pending))
+        .join(keys, match_keys(keys, GradeRow))
+        .group_by(*owner)
+    )
+
+
 def put_grades(session: Session, grades: Sequence[GradeLine]) -> None:
     """Store grades, each in place of the earlier one, and the students' totals."""
     insert_or_replace(
@@ -107,23 +159,12 @@ def put_grades(session: Session, grades: Sequence[GradeLine]) -> None:
         [{name: getattr(each, name) for name in _GRADE_FIELDS} for each in grades],
         key=("enrolment_id", "assignment", "question"),
     )
-    for assignment in sorted({each.assignment for each in grades}):
-        students = {each.enrolment_id for each in grades if each.assignment == assignment}
-        for some in split_into_batches(sorted(students)):
-            _put_totals(session, some, assignment)
-
-
-def _put_totals(session: Session, enrolment_ids: Sequence[str], assignment: str) -> None:
-    owner: tuple[Any, ...] = (GradeRow.run_id, GradeRow.enrolment_id, GradeRow.assignment)
-    sums = (
-        select(*owner, func.coalesce(func.sum(GradeRow.points), 0), func.sum(GradeRow.pending))
-        .where(GradeRow.enrolment_id.in_(enrolment_ids), GradeRow.assignment == assignment)
-        .group_by(*owner)
-    )
-    insert_or_replace_from(
-        session,
-        TotalRow,
-        ("run_id", "enrolment_id", "assignment", "points", "pending"),
-        sums,
-        key=("enrolment_id", "assignment"),
-    )
+    if grades:
+        insert_or_replace_from(
+            session,
+            TotalRow,
+            ("run_id", "enrolment_id", "assignment", "points", "pending"),
+            _select_sums(get_dialect(session)),
+            key=("enrolment_id", "assignment"),
+            parameters=bind_keys((each.enrolment_id, each.assignment) for each in grades),
+        )

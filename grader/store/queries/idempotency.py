@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
+from functools import cache
+from typing import Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Select, delete, insert, select
 
 from grader.store.database import Session
-from grader.store.rows import to_line
+from grader.store.keys import bind_keys, get_dialect, make_key_table, match_keys
+from grader.store.rows import get_table, list_columns, to_line
 from grader.store.tables.credentials import IdempotencyKeyRow
 
 
@@ -25,35 +28,33 @@ class AnsweredRequest:
     made_at: datetime
 
 
-_ANSWERED = (
-    IdempotencyKeyRow.caller,
-    IdempotencyKeyRow.key,
-    IdempotencyKeyRow.request_digest,
-    IdempotencyKeyRow.status,
-    IdempotencyKeyRow.body,
-    IdempotencyKeyRow.made_at,
-)
-
-
 def find_answered_requests(
     session: Session, *, keys: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], AnsweredRequest]:
     """Answered requests by caller and key."""
-    wanted = set(keys)
-    if not wanted:
-        return {}
-    statement = select(*_ANSWERED).where(
-        IdempotencyKeyRow.caller.in_({caller for caller, _ in wanted}),
-        IdempotencyKeyRow.key.in_({key for _, key in wanted}),
-    )
-    lines = (to_line(AnsweredRequest, row) for row in session.execute(statement))
+    statement = _select_answered(get_dialect(session))
+    rows = session.connection().execute(statement, bind_keys(keys))
+    lines = (to_line(AnsweredRequest, row) for row in rows)
     return {(each.caller, each.key): each for each in lines}
+
+
+@cache
+def _select_answered(dialect: str) -> Select[Any]:
+    keys = make_key_table(dialect, "caller", "key")
+    return select(*list_columns(IdempotencyKeyRow, AnsweredRequest)).join(
+        keys, match_keys(keys, IdempotencyKeyRow)
+    )
+
+
+_NAMES = tuple(each.name for each in fields(AnsweredRequest))
+_INSERT = insert(get_table(IdempotencyKeyRow))
 
 
 def add_answered_requests(session: Session, requests: Sequence[AnsweredRequest]) -> None:
     """Store responses."""
     if requests:
-        session.execute(insert(IdempotencyKeyRow), [asdict(each) for each in requests])
+        rows = [{name: getattr(each, name) for name in _NAMES} for each in requests]
+        session.connection().execute(_INSERT, rows)
 
 
 def delete_answered_requests(session: Session, *, before: datetime) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import cache
+from typing import Any
 
-from sqlalchemy import bindparam, func, insert, select
+from sqlalchemy import Select, bindparam, func, insert, select
 
 from grader.errors import NotFound
 from grader.store.database import Session
+from grader.store.keys import bind_keys, get_dialect, make_key_table, match_keys
 from grader.store.rows import list_columns, make_id, to_line
 from grader.store.tables.publications import (
     ExtensionRow,
@@ -53,7 +56,7 @@ _IN_FORCE = (
 def find_in_force(session: Session, *, run_id: str, assignment: str) -> PublicationLine | None:
     """The newest publication of an assignment."""
     parameters = {"run_id": run_id, "assignment": assignment}
-    row = session.execute(_IN_FORCE, parameters).one_or_none()
+    row = session.connection().execute(_IN_FORCE, parameters).one_or_none()
     return to_line(PublicationLine, row) if row else None
 
 
@@ -175,18 +178,18 @@ def find_extensions(
     session: Session, *, pairs: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], ExtensionLine]:
     """The newest extensions of (enrolment, assignment) pairs."""
-    keys = set(pairs)
-    statement = (
-        select(*_EXTENSION)
-        .where(
-            ExtensionRow.enrolment_id.in_({enrolment for enrolment, _ in keys}),
-            ExtensionRow.assignment.in_({assignment for _, assignment in keys}),
-        )
-        .order_by(ExtensionRow.number)
-    )
-    lines = (to_line(ExtensionLine, row) for row in session.execute(statement))
+    statement = _select_extensions(get_dialect(session))
+    rows = session.connection().execute(statement, bind_keys(pairs))
+    lines = (to_line(ExtensionLine, row) for row in rows)
     # The newest of each pair comes last and replaces the earlier ones.
     return {(each.enrolment_id, each.assignment): each for each in lines}
+
+
+@cache
+def _select_extensions(dialect: str) -> Select[Any]:
+    keys = make_key_table(dialect, "enrolment_id", "assignment")
+    is_wanted = match_keys(keys, ExtensionRow)
+    return select(*_EXTENSION).join(keys, is_wanted).order_by(ExtensionRow.number)
 
 
 def list_extensions(session: Session, *, run_id: str, assignment: str) -> list[ExtensionLine]:

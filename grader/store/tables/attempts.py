@@ -20,6 +20,8 @@ from grader.store.tables.base import (
     make_enrolment_key,
 )
 
+_PART = ("enrolment_id", "assignment", "question")
+
 
 class VariantRow(StudentMixin, Base):
     """A student's draws for a question, as first shown; questions that share draws share a row."""
@@ -53,8 +55,10 @@ class AttemptRow(StudentMixin, Base):
     __table_args__ = (
         make_enrolment_key(),
         # Decides races: no two attempts have the same number.
-        UniqueConstraint("enrolment_id", "assignment", "question", "number"),
+        UniqueConstraint(*_PART, "number"),
         Index(None, "run_id", "assignment", "question"),
+        # Whether an answer was sent before is found without reading the others.
+        Index("ix_attempts_same_answer", *_PART, "answer_digest"),
         # Recent attempts are counted from the index, without reading answers.
         Index("ix_attempts_lately", "run_id", "assignment", "received_at", "enrolment_id"),
     )

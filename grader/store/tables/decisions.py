@@ -117,6 +117,10 @@ class GradeRow(StudentMixin, Base):
     pending: Mapped[Points]
     attempts: Mapped[int]
     counted_attempt_id: Mapped[Id | None] = mapped_column(ForeignKey("attempts.id"))
+    #: What the counted attempt earned, reviews included, before lateness and overrides; they let
+    #: the next attempt be settled without reading the earlier ones. Null in grades of before.
+    counted_points: Mapped[Points | None] = mapped_column(sort_order=1)
+    counted_pending: Mapped[Points | None] = mapped_column(sort_order=1)
     late_days: Mapped[int]
     is_overridden: Mapped[bool]
     needs_person: Mapped[bool]

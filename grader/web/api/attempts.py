@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -27,21 +28,30 @@ from grader.grading.attempts.open_questions import get_assignment, get_own_varia
 from grader.grading.attempts.report import AttemptReport
 from grader.grading.receipts.bundle import Bundle, write_bundle
 from grader.grading.submissions.check import AnswerReading, check_answer, judge_without_storing
-from grader.grading.submissions.submit import SubmitRequest
 from grader.grading.submissions.uploads import MAX_BYTES, get_upload, upload
 from grader.store.database import Session
 from grader.store.queries.submissions import UploadLine
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
+    KEY_PATTERN,
+    MAX_KEY_LENGTH,
     SentKeyDep,
+    make_sent_key,
     to_response,
 )
-from grader.web.auth import CourseReader, Submitter, describe_access, make_caller_dependency
+from grader.web.auth import (
+    CourseReader,
+    Submitter,
+    describe_access,
+    make_caller_dependency,
+    read_credential,
+)
 from grader.web.errors.openapi import build_error_responses
 from grader.web.files import PDF, download_pdf
-from grader.web.http.body import RequestBody, StrictRoute, read_body
-from grader.web.params import AssignmentId, AttemptId, QuestionId, UploadId
-from grader.web.service import ReceivedAt, ServiceDep
+from grader.web.http.body import ParsedRequest, RequestBody, StrictRoute, read_body
+from grader.web.params import MAX_NAME_LENGTH, AssignmentId, AttemptId, QuestionId, UploadId
+from grader.web.service import ReceivedAt, ServiceDep, get_received_at, get_service
+from grader.web.submissions import Sender, SentAnswer
 
 router = APIRouter(route_class=StrictRoute, tags=["Answers"])
 
@@ -93,7 +103,57 @@ def check(
     return check_answer(rubric, variant, body.answer)
 
 
-@router.post(
+class SubmitRoute(StrictRoute):
+    """The route of submitted answers, by far the busiest at a deadline.
+
+    A program's request that is plainly in order goes to the writer at once, which asks for a whole
+    batch who sends it. FastAPI looks at all others, and says what is wrong with them.
+    """
+
+    async def answer_directly(self, request: ParsedRequest) -> Response | None:
+        """Submit an answer that comes with a token."""
+        names, sent = request.path_params, request.sent_json
+        keys = request.headers.getlist("idempotency-key")
+        if not isinstance(sent, dict) or sent.keys() != {"answer"}:
+            return None
+        is_plain = (
+            "authorization" in request.headers
+            and all(len(each) <= MAX_NAME_LENGTH for each in names.values())
+            and len(keys) <= 1
+            and all(len(each) <= MAX_KEY_LENGTH and _KEY.match(each) for each in keys)
+        )
+        if not is_plain:
+            return None
+        answer = SentAnswer(
+            sender=read_credential(request),
+            **names,
+            answer=sent["answer"],
+            received_at=get_received_at(request),
+            key=make_sent_key(request, keys[0], request.sent_body) if keys else None,
+        )
+        return await _submit(request, answer)
+
+
+_KEY = re.compile(KEY_PATTERN)
+
+
+async def _submit(request: Request, answer: SentAnswer) -> Response:
+    service = get_service(request)
+    try:
+        answered = await service.writer.submit(service.submit, answer)
+    finally:
+        if answer.caller_id is not None:
+            request.state.caller = answer.caller_id
+    response = to_response(answered, {"Location": f"/api/v1/attempts/{answered.created_id}"})
+    if answer.rate_limit is not None:
+        response.headers.update(answer.rate_limit.headers())
+    return response
+
+
+submit_router = APIRouter(route_class=SubmitRoute, tags=["Answers"])
+
+
+@submit_router.post(
     _QUESTION + "/attempts",
     summary="Submit an answer",
     status_code=201,
@@ -110,11 +170,11 @@ def check(
     openapi_extra=describe_access(Scope.SUBMIT, "participants"),
 )
 async def create_attempt(
+    request: Request,
     assignment: AssignmentId,
     question: QuestionId,
     body: AnswerRequest,
     membership: Submitter,
-    service: ServiceDep,
     at: ReceivedAt,
     key: SentKeyDep,
 ) -> Response:
@@ -124,16 +184,16 @@ async def create_attempt(
     question that it uses, has changed since. That attempt is free, and `repeats_attempt` names the
     earlier one. It is accepted also when no attempts are left, but not when the time is over.
     """
-    submitted = SubmitRequest(
-        enrolment=membership.need_enrolment(),
+    answer = SentAnswer(
+        sender=Sender(membership.need_enrolment(), membership.caller.id),
+        course=membership.run.id,
         assignment=assignment,
         question=question,
         answer=body.answer,
         received_at=at,
-        key=key.of(membership.caller.id) if key else None,
+        key=key,
     )
-    answered = await service.writer.submit(service.submit, submitted)
-    return to_response(answered, {"Location": f"/api/v1/attempts/{answered.created_id}"})
+    return await _submit(request, answer)
 
 
 @router.get(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
@@ -24,19 +23,23 @@ from grader.grading.idempotency import IdempotencyKey, IdempotentResponse, run_o
 from grader.store.database import Session
 from grader.web.errors.openapi import build_error_responses
 from grader.web.service import Service
+from grader.web.submissions import SentKey
 
 #: What every call within a course may be answered, besides what it gives.
 COURSE_ERRORS = build_error_responses(
     NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503
 )
 
+MAX_KEY_LENGTH = 200
+KEY_PATTERN = r"^[\x21-\x7e]+$"
+
 _KeyHeader = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
         min_length=1,
-        max_length=200,
-        pattern=r"^[\x21-\x7e]+$",
+        max_length=MAX_KEY_LENGTH,
+        pattern=KEY_PATTERN,
         description="Any text of your own, new for each request. Sent again with the same request, "
         "also in parallel, it gives the same answer and changes nothing.",
         examples=["5f2b8c1e-first-try"],
@@ -53,22 +56,13 @@ IfMatchHeader = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class SentKey:
-    """An Idempotency-Key with a digest of its request: method, path and body."""
-
-    key: str
-    digest: str
-
-    def of(self, caller: str) -> IdempotencyKey:
-        """The key of this caller; others may use the same text."""
-        return IdempotencyKey(caller, self.key, self.digest)
-
-
 async def _read_key(request: Request, key: _KeyHeader = None) -> SentKey | None:
-    if key is None:
-        return None
-    content = f"{request.method} {request.url.path}\n".encode() + await request.body()
+    return None if key is None else make_sent_key(request, key, await request.body())
+
+
+def make_sent_key(request: Request, key: str, body: bytes) -> SentKey:
+    """A key that stands for this request and no other."""
+    content = f"{request.method} {request.url.path}\n".encode() + body
     return SentKey(key, hashlib.sha256(content).hexdigest())
 
 

@@ -99,18 +99,23 @@ class StrictRoute(APIRoute):
                 raise MalformedRequest(
                     "This call needs a body of JSON, and none was sent.", code="body.empty"
                 )
-            return await handle(_ParsedRequest(request.scope, request.receive, body))
+            parsed = ParsedRequest(request.scope, request.receive, body)
+            return await self.answer_directly(parsed) or await handle(parsed)
 
         return handle_strictly
 
+    async def answer_directly(self, request: ParsedRequest) -> Response | None:
+        """Answer a request that is plainly in order; None leaves it to FastAPI."""
+        return None
 
-class _ParsedRequest(Request):
+
+class ParsedRequest(Request):
     """A request whose body has been read and decoded, which Starlette then does not repeat."""
 
     def __init__(self, scope: Scope, receive: Receive, body: bytes) -> None:
         super().__init__(scope, receive)
-        self._body = body
-        self._json = read_json(body) if body else None
+        self._body = self.sent_body = body
+        self._json = self.sent_json = read_json(body) if body else None
 
 
 def _get_body_limits(request: Request) -> BodyLimits:
@@ -220,7 +225,7 @@ def _make_type_error(types: Iterable[str]) -> MalformedRequest:
 
 _POSITION = re.compile(r" at line (\d+) column (\d+)$")
 # Numbers that may be too large for a double or for 64 bits.
-_LARGE_NUMBER = re.compile(rb"[eE]\+?\d{3}|\d{19}")
+_LARGE_NUMBER = re.compile(rb"[eE]\+?\d{3}|(?<!\d)\d{19}")
 _REPEATED = re.compile(r'^Detected duplicate key "(.*)"$', re.DOTALL)
 
 

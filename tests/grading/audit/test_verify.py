@@ -219,7 +219,7 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
         tampered(
             "a score",
             "UPDATE judgements SET awarded = awarded - 100 WHERE attempt_id = :cora_late",
-            by="judgements",
+            by="judgements, grades",
             said="7 points are awarded, but its verdicts add up to 8.",
         ),
         tampered(
@@ -321,10 +321,17 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
         tampered(
             "a grade for nothing",
             "INSERT INTO grades SELECT enrolment_id, assignment, '1c', points, possible, pending,"
-            " 0, NULL, 0, is_overridden, needs_person, changes, changed_at, run_id FROM grades"
+            " 0, NULL, 0, is_overridden, needs_person, changes, changed_at, run_id, NULL, NULL"
+            " FROM grades"
             " WHERE question = '2a' AND points = 225",
             by="grades, totals",
             said="There is a grade, but no event that it could come from.",
+        ),
+        tampered(
+            "the points of the counted attempt",
+            "UPDATE grades SET counted_points = counted_points + 25 WHERE counted_points > 0",
+            by="grades",
+            said="counted_points is",
         ),
         tampered(
             "a total",

@@ -21,7 +21,7 @@ from grader.grading.submissions.submit import SubmitRequest, submit
 from grader.rubric.catalog import read_assignment
 from grader.store.database import Database, Session, open_database
 from grader.store.queries.attempts import list_judged
-from grader.store.queries.courses import EnrolmentLine, find_enrolment, get_run
+from grader.store.queries.courses import EnrolmentLine, find_enrolments, get_run
 from grader.store.queries.grades import find_grades
 from grader.store.writer import Writer
 from tests.support.mending import NEARLY, ONE, SLIPS, slips
@@ -52,8 +52,7 @@ def writers(world: World, count: int) -> Iterator[list[Writer]]:
 
 def enrolment_of(world: World, login: str) -> EnrolmentLine:
     with world.database.read() as session:
-        found = find_enrolment(session, run_id="one", person_id=world.people[login].id)
-    assert found is not None
+        (found,) = find_enrolments(session, places=[("one", world.people[login].id)]).values()
     return found
 
 

@@ -13,7 +13,6 @@ from grader.feedback.given import build_given_values
 from grader.grading.attempts.find import get_visible_attempt
 from grader.grading.attempts.report import AttemptReport
 from grader.grading.submissions.check import AnswerReading, check_answer
-from grader.grading.submissions.submit import SubmitRequest
 from grader.grading.submissions.uploads import upload
 from grader.reading.fields import (
     ArrayField,
@@ -38,6 +37,7 @@ from grader.web.pages.student.answer_form import (
     read_answer_from_form,
 )
 from grader.web.pages.student.downloads import list_arrays, write_snippets
+from grader.web.submissions import Sender, SentAnswer
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -118,8 +118,15 @@ async def _submit(page: QuestionPage, answer: dict[str, Any]) -> dict[str, Any]:
             return page.membership(session).need_enrolment()
 
     enrolment = await run_in_threadpool(find_enrolment)
-    request = SubmitRequest(enrolment, page.assignment, page.question, answer, page.at)
-    response = await service.writer.submit(service.submit, request)
+    sent = SentAnswer(
+        Sender(enrolment, page.caller.id),
+        page.course,
+        page.assignment,
+        page.question,
+        answer,
+        page.at,
+    )
+    response = await service.writer.submit(service.submit, sent)
     report = AttemptReport.model_validate_json(response.body)
     # The draft is an attempt now, and can be restored from there.
     part = (enrolment.id, page.assignment, page.question)

@@ -1,0 +1,148 @@
+"""A course whose students are about to answer, and the requests that they will send."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import orjson
+
+from grader.accounts.callers import TOKEN_PREFIX, hash_secret
+from grader.accounts.courses import make_run
+from grader.cli.database import read_clock
+from grader.cli.server import open_grading_context
+from grader.domain.roles import STUDENT_SCOPES, Role
+from grader.engine.judge.judge import Judge
+from grader.engine.random.variants import Variant
+from grader.grading.publishing.publish import publish
+from grader.grading.serialize import encode_variant
+from grader.rubric.catalog import CompiledAssignment, get_shipped_folder, read_assignment
+from grader.store.database import Database
+from grader.store.queries.attempts import ShownVariant, add_variants
+from grader.store.queries.courses import EnrolmentLine, add_enrolments
+from grader.store.queries.credentials import TokenLine, add_tokens
+from grader.store.queries.people import PersonLine, add_people
+from grader.store.rows import make_id
+
+RUN, ASSIGNMENT, QUESTION = "load", "self-attention-and-transformers", "c-i"
+PATH = f"/api/v1/courses/{RUN}/assignments/{ASSIGNMENT}/questions/{QUESTION}/attempts"
+#: More than any run sends for one student.
+_MOST_ATTEMPTS = 1000
+_BATCH_SIZE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Student:
+    """A student who has opened the question, with the numbers that were shown."""
+
+    enrolment_id: str
+    token: str
+    variant: Variant
+
+    def make_request(self, number: int, *, is_right: bool = True) -> bytes:
+        """The student's answer of this number, as one line: the token and the body.
+
+        All right answers point in the same direction and differ in length; wrong ones are too short.
+        """
+        means, chosen = self.variant.values["mu"], self.variant.indices
+        length = 40 + 0.001 * number if is_right else 1 + 0.001 * number
+        query = length * (means[chosen["a"]] + means[chosen["b"]])
+        body = orjson.dumps({"answer": {"q": query.tolist()}})
+        return self.token.encode() + b"\t" + body
+
+
+def open_course(database: Database) -> Judge:
+    """Publish the assignment in a new course run, and return the judge of its question."""
+    at, context = read_clock(), open_grading_context(database)
+    with database.write() as session:
+        run = make_run(
+            session, course_id=RUN, run_id=RUN, title="A large course", time_zone="UTC", at=at,
+            by="load",
+        )  # fmt: skip
+        publish(
+            session, context, run=run, assignment=_read_assignment(), opens_at=None,
+            due_at=at + timedelta(days=7), note="", at=at, by="load",
+        )  # fmt: skip
+        rubric = context.in_force(session, run_id=RUN, assignment=ASSIGNMENT).rubric(QUESTION)
+        return context.judge(session, run_id=RUN, rubric=rubric)
+
+
+def _read_assignment() -> CompiledAssignment:
+    """The shipped assignment without its small limits."""
+    folder = get_shipped_folder() / ASSIGNMENT
+    form = (folder / "assignment.yaml").read_text(encoding="utf-8")
+    form = re.sub(r"(?m)^(exceptions|attempts): .*$", "", form)
+    form += f"\nattempts: {{most: {_MOST_ATTEMPTS}, counted: best}}\n"
+    questions = sorted(path for path in folder.glob("*.yaml") if path.name != "assignment.yaml")
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in questions}
+    return read_assignment(ASSIGNMENT, form, texts)
+
+
+def add_students(database: Database, judge: Judge, count: int, *, first: int = 0) -> list[Student]:
+    """Enrol students, each with a token, and record that they have opened the question."""
+    added: list[Student] = []
+    for start in range(first, first + count, _BATCH_SIZE):
+        numbers = range(start, min(start + _BATCH_SIZE, first + count))
+        added += _add_batch(database, judge, numbers)
+    return added
+
+
+def _add_batch(database: Database, judge: Judge, numbers: range) -> list[Student]:
+    at = read_clock()
+    people = [
+        PersonLine(make_id("per"), f"s{each:06}", f"Student {each}", None, False)
+        for each in numbers
+    ]
+    places = [
+        EnrolmentLine(make_id("enr"), RUN, each.id, Role.STUDENT, "ABCD"[number % 4])
+        for number, each in enumerate(people)
+    ]
+    students = [
+        Student(place.id, _make_token(number), judge.variant(place.id))
+        for number, place in zip(numbers, places, strict=True)
+    ]
+    source = judge.question.source
+    with database.write() as session:
+        add_people(session, people, at=at)
+        add_enrolments(session, places, at=at)
+        add_tokens(
+            session,
+            [
+                (_make_token_line(person, at), hash_secret(student.token))
+                for person, student in zip(people, students, strict=True)
+            ],
+            by="load",
+        )
+        add_variants(
+            session,
+            [
+                ShownVariant(
+                    RUN, each.enrolment_id, source.id, source.revision, encode_variant(each.variant)
+                )
+                for each in students
+            ],
+            at=at,
+        )
+    return students
+
+
+def _make_token(number: int) -> str:
+    return TOKEN_PREFIX + hashlib.sha256(f"load {number}".encode()).hexdigest()
+
+
+def _make_token_line(person: PersonLine, at: datetime) -> TokenLine:
+    return TokenLine(
+        id=make_id("tok"), hint="load", label="load", person_id=person.id, run_id=None,
+        scopes=tuple(each.value for each in STUDENT_SCOPES), made_at=at,
+        expires_at=at + timedelta(days=30), revoked_at=None, used_at=None,
+    )  # fmt: skip
+
+
+def write_requests(path: Path, requests: Iterator[bytes] | Sequence[bytes]) -> Path:
+    """Write requests to a file, one in a line."""
+    path.write_bytes(b"\n".join(requests) + b"\n")
+    return path

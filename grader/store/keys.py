@@ -1,0 +1,60 @@
+"""Many keys as one parameter: a table of them that a statement joins.
+
+The text of such a statement is the same for any number of keys, so that it is compiled and prepared
+once, and the database looks up exactly these keys by an index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import orjson
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Subquery,
+    Text,
+    and_,
+    bindparam,
+    cast,
+    func,
+    literal,
+    select,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+from grader.store.database import Session
+
+_PARAMETER = "keys"
+
+
+@cache
+def make_key_table(dialect: str, *names: str) -> Subquery:
+    """A table of keys with one column of text for each name; `bind_keys` gives its rows."""
+    sent = bindparam(_PARAMETER, type_=Text)
+    if dialect == "postgresql":
+        rows = func.jsonb_array_elements(cast(sent, JSONB)).table_valued("value", name="sent")
+        value: Any = rows.c.value
+        texts = [value.op("->>")(literal(place, Integer)) for place in range(len(names))]
+    else:
+        rows = func.json_each(sent).table_valued("value", name="sent")
+        texts = [func.json_extract(rows.c.value, f"$[{place}]") for place in range(len(names))]
+    columns = [cast(text, Text).label(name) for text, name in zip(texts, names, strict=True)]
+    return select(*columns).subquery("wanted")
+
+
+def match_keys(keys: Subquery, table: Any) -> ColumnElement[bool]:
+    """That a row of a table has one of the keys."""
+    return and_(*(getattr(table, column.name) == column for column in keys.c))
+
+
+def bind_keys(keys: Iterable[tuple[str, ...]]) -> dict[str, str]:
+    """The keys as the parameter of a statement; each is looked up once."""
+    return {_PARAMETER: orjson.dumps(sorted(set(keys))).decode()}
+
+
+def get_dialect(session: Session) -> str:
+    """The name of the database's dialect, by which statements are made."""
+    return str(session.get_bind().dialect.name)

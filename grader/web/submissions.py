@@ -1,0 +1,153 @@
+"""Answers on their way to the writer, which asks for a whole batch who sends them.
+
+The order of refusals is that of `grader.web.auth`: not signed in, too often, nothing there, not in
+the scope of the token, not in the caller's role.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from grader.accounts.callers import (
+    Caller,
+    Credential,
+    Membership,
+    find_memberships,
+    has_use_to_record,
+    identify,
+)
+from grader.domain.roles import Scope
+from grader.errors import KeysetError, NotFound
+from grader.grading.context import GradingContext
+from grader.grading.idempotency import IdempotencyKey, IdempotentResponse
+from grader.grading.submissions.submit import SubmitRequest, submit
+from grader.store.database import Session
+from grader.store.queries.courses import EnrolmentLine
+from grader.store.queries.credentials import record_token_uses
+from grader.web.http.rate_limits import RateLimiter, RateLimitState
+
+
+@dataclass(frozen=True, slots=True)
+class SentKey:
+    """An Idempotency-Key with a digest of its request: method, path and body."""
+
+    key: str
+    digest: str
+
+    def of(self, caller: str) -> IdempotencyKey:
+        """The key of this caller; others may use the same text."""
+        return IdempotencyKey(caller, self.key, self.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Somebody who is known to take part, with an id by which idempotency keys are kept apart."""
+
+    enrolment: EnrolmentLine
+    caller_id: str
+
+
+@dataclass(slots=True)
+class SentAnswer:
+    """An answer as a request brought it.
+
+    `sender` is who sends it, or the credential by which the writer finds that out. It notes here
+    who it is, and what is left of the caller's budget, also where the answer is refused then.
+    """
+
+    sender: Sender | Credential
+    course: str
+    assignment: str
+    question: str
+    answer: Any
+    received_at: datetime
+    key: SentKey | None = None
+    caller_id: str | None = None
+    rate_limit: RateLimitState | None = None
+
+
+Response = IdempotentResponse | KeysetError
+
+
+def submit_sent(
+    session: Session,
+    context: GradingContext,
+    budgets: RateLimiter,
+    sent: Sequence[SentAnswer],
+    *,
+    at: datetime,
+) -> list[Response]:
+    """Judge answers and store them as attempts, as far as their senders may; the caller commits."""
+    senders = _find_senders(session, budgets, sent, at=at)
+    requests = [
+        _make_request(each, sender)
+        for each, sender in zip(sent, senders, strict=True)
+        if isinstance(sender, Sender)
+    ]
+    responses = iter(submit(session, context, requests, at=at))
+    return [each if isinstance(each, KeysetError) else next(responses) for each in senders]
+
+
+def _make_request(sent: SentAnswer, sender: Sender) -> SubmitRequest:
+    return SubmitRequest(
+        sender.enrolment,
+        sent.assignment,
+        sent.question,
+        sent.answer,
+        sent.received_at,
+        sent.key.of(sender.caller_id) if sent.key else None,
+    )
+
+
+def _find_senders(
+    session: Session, budgets: RateLimiter, sent: Sequence[SentAnswer], *, at: datetime
+) -> list[Sender | KeysetError]:
+    """Whose answers they are, or why they are refused."""
+    asked = [
+        (each.sender, each.received_at) for each in sent if isinstance(each.sender, Credential)
+    ]
+    callers = iter(identify(session, asked) if asked else ())
+    found: list[Sender | Caller | KeysetError] = [
+        each.sender if isinstance(each.sender, Sender) else _admit(each, next(callers), budgets)
+        for each in sent
+    ]
+    calls = [
+        (caller, each)
+        for caller, each in zip(found, sent, strict=True)
+        if isinstance(caller, Caller)
+    ]
+    used = [
+        caller.token_id for caller, each in calls if has_use_to_record(caller, at=each.received_at)
+    ]
+    record_token_uses(session, token_ids=[each for each in used if each], at=at)
+    wanted = [(caller, each.course) for caller, each in calls]
+    memberships = iter(find_memberships(session, wanted) if wanted else ())
+    return [_get_sender(next(memberships)) if isinstance(each, Caller) else each for each in found]
+
+
+def _admit(
+    sent: SentAnswer, caller: Caller | KeysetError, budgets: RateLimiter
+) -> Caller | KeysetError:
+    """The caller, unless there were too many calls."""
+    if isinstance(caller, KeysetError):
+        return caller
+    sent.caller_id = caller.id
+    try:
+        # A batch that failed is repeated piece by piece, but each call is counted once.
+        sent.rate_limit = sent.rate_limit or budgets.spend("submit", caller.id)
+    except KeysetError as error:
+        return error
+    return caller
+
+
+def _get_sender(membership: Membership | None) -> Sender | KeysetError:
+    if membership is None:
+        return NotFound()
+    try:
+        membership.caller.need(Scope.SUBMIT)
+        return Sender(membership.need_enrolment(), membership.caller.id)
+    except KeysetError as error:
+        return error
