@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv run test lint types imports check bench truth docs screenshots fuzz migration lock format clean
+.PHONY: help venv run test lint types imports check bench load truth docs screenshots fuzz migration lock format clean
 
 # The interpreter that .venv is made with; empty means the first one that is new enough.
 PYTHON ?=
@@ -22,8 +22,8 @@ venv: $(READY) ## Build .venv from the lock files, where it is not up to date
 run: $(READY) ## Serve the demo on http://localhost:8000; its data is kept in .demo
 	GRADER_DATA_FOLDER=.demo $(BIN)/grader serve --demo $(ARGS)
 
-test: $(READY) ## Run the tests, for which a Chromium is installed where it can be
-	@sh tools/browser.sh
+test: $(READY) ## Run the tests, for which Chromium and wrk are installed where they can be
+	@sh tools/programs.sh chromium wrk
 	$(BIN)/pytest $(ARGS)
 
 lint: $(READY) ## Look for mistakes and for unformatted code
@@ -41,6 +41,10 @@ check: lint types imports test ## Run everything that CI runs
 bench: $(READY) ## Measure the speed of grading and of the grade dashboard
 	$(BIN)/python -m bench $(ARGS)
 
+load: $(READY) ## Put the service under HTTP load, and compare it with the barest durable endpoint
+	@sh tools/programs.sh wrk
+	$(BIN)/python -m bench.load $(ARGS)
+
 truth: $(READY) ## Judge model answers on 200 variants, and 1,000 queries as numbers and as formulas
 	$(BIN)/python -m tools.truth $(ARGS)
 
@@ -48,7 +52,7 @@ docs: $(READY) ## Bring the outputs, tables and pictures in the documentation up
 	$(BIN)/python -m tests.docs.refresh
 
 screenshots: $(READY) ## Take the pictures of the main pages in docs/pictures anew
-	@sh tools/browser.sh
+	@sh tools/programs.sh chromium
 	$(BIN)/python -m tests.docs.screenshots
 
 fuzz: $(READY) ## Send every call of the API a few hundred made-up requests

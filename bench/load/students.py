@@ -20,7 +20,7 @@ from grader.engine.judge.judge import Judge
 from grader.engine.random.variants import Variant
 from grader.grading.publishing.publish import publish
 from grader.grading.serialize import encode_variant
-from grader.rubric.catalog import CompiledAssignment, get_shipped_folder, read_assignment
+from grader.rubric.catalog import CompiledAssignment, Rubric, get_shipped_folder, read_assignment
 from grader.store.database import Database
 from grader.store.queries.attempts import ShownVariant, add_variants
 from grader.store.queries.courses import EnrolmentLine, add_enrolments
@@ -46,7 +46,7 @@ class Student:
     def make_request(self, number: int, *, is_right: bool = True) -> bytes:
         """The student's answer of this number, as one line: the token and the body.
 
-        All right answers point in the same direction and differ in length; wrong ones are too short.
+        Right answers differ in length only, and so do wrong ones, which are too short.
         """
         means, chosen = self.variant.values["mu"], self.variant.indices
         length = 40 + 0.001 * number if is_right else 1 + 0.001 * number
@@ -55,8 +55,28 @@ class Student:
         return self.token.encode() + b"\t" + body
 
 
-def open_course(database: Database) -> Judge:
-    """Publish the assignment in a new course run, and return the judge of its question."""
+@dataclass(slots=True)
+class Course:
+    """A course run with one published assignment, to which students are added."""
+
+    database: Database
+    judge: Judge
+    publication_id: str
+    rubric: Rubric
+    count: int = 0
+
+    def enrol(self, count: int) -> list[Student]:
+        """Add students, each with a token, who have opened the question."""
+        added: list[Student] = []
+        while count > len(added):
+            numbers = range(self.count, self.count + min(_BATCH_SIZE, count - len(added)))
+            added += _add_batch(self.database, self.judge, numbers)
+            self.count = numbers.stop
+        return added
+
+
+def open_course(database: Database) -> Course:
+    """Publish the assignment in a new course run."""
     at, context = read_clock(), open_grading_context(database)
     with database.write() as session:
         run = make_run(
@@ -67,8 +87,10 @@ def open_course(database: Database) -> Judge:
             session, context, run=run, assignment=_read_assignment(), opens_at=None,
             due_at=at + timedelta(days=7), note="", at=at, by="load",
         )  # fmt: skip
-        rubric = context.in_force(session, run_id=RUN, assignment=ASSIGNMENT).rubric(QUESTION)
-        return context.judge(session, run_id=RUN, rubric=rubric)
+        published = context.in_force(session, run_id=RUN, assignment=ASSIGNMENT)
+        rubric = published.rubric(QUESTION)
+        judge = context.judge(session, run_id=RUN, rubric=rubric)
+        return Course(database, judge, published.line.id, rubric)
 
 
 def _read_assignment() -> CompiledAssignment:
@@ -80,15 +102,6 @@ def _read_assignment() -> CompiledAssignment:
     questions = sorted(path for path in folder.glob("*.yaml") if path.name != "assignment.yaml")
     texts = {path.stem: path.read_text(encoding="utf-8") for path in questions}
     return read_assignment(ASSIGNMENT, form, texts)
-
-
-def add_students(database: Database, judge: Judge, count: int, *, first: int = 0) -> list[Student]:
-    """Enrol students, each with a token, and record that they have opened the question."""
-    added: list[Student] = []
-    for start in range(first, first + count, _BATCH_SIZE):
-        numbers = range(start, min(start + _BATCH_SIZE, first + count))
-        added += _add_batch(database, judge, numbers)
-    return added
 
 
 def _add_batch(database: Database, judge: Judge, numbers: range) -> list[Student]:

@@ -93,7 +93,7 @@ class Site:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
-        pytest.skip("there is no Chromium on this machine, and tools/browser.sh could not get one")
+        pytest.skip("there is no Chromium on this machine, and tools/programs.sh could not get one")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield browser

@@ -42,11 +42,16 @@ _SETTINGS = {
 }
 
 
+_DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
+
+
 @dataclass(slots=True)
 class Server:
     """A server in an empty folder, which `close` removes again."""
 
     folder: Path
+    is_durable: bool = False
+    """Whether a commit is on the disk when it is acknowledged, as in production."""
     _binaries: Path = field(init=False)
     _process: subprocess.Popen[bytes] | None = field(init=False, default=None)
 
@@ -81,6 +86,8 @@ class Server:
     def start(self) -> None:
         """Start, and wait until it answers."""
         settings = {**_SETTINGS, "unix_socket_directories": str(self.home)}
+        if self.is_durable:
+            settings |= _DURABLE
         with (self.folder / "log").open("ab") as log:
             process = self._process = subprocess.Popen(
                 [str(self._binaries / "postgres"), "-D", str(self.home / "data")]
@@ -98,6 +105,12 @@ class Server:
             if process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"postgres failed:\n{(self.folder / 'log').read_text()}")
             time.sleep(0.02)
+
+    @property
+    def pid(self) -> int:
+        """The id of its first process, while it runs."""
+        assert self._process is not None, "it has been started"
+        return self._process.pid
 
     def _answers(self) -> bool:
         try:
@@ -126,9 +139,10 @@ class Server:
 
 
 @contextmanager
-def own_server() -> Iterator[Server]:
+def own_server(*, is_durable: bool = False) -> Iterator[Server]:
     """A server for one test alone, running."""
-    server = Server(Path(tempfile.mkdtemp(prefix="keyset-", dir=temporary_base())))
+    folder = Path(tempfile.mkdtemp(prefix="keyset-", dir=temporary_base()))
+    server = Server(folder, is_durable=is_durable)
     try:
         server.create()
         server.start()

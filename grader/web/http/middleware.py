@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 from fastapi import FastAPI
-from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -31,27 +30,33 @@ CONTENT_SECURITY_POLICY = "; ".join(
     )
 )
 
+Header = tuple[bytes, bytes]
+
 #: Set unless the route has set them itself: a launch inside an LMS, say, has its own ancestors.
-_DEFAULT_HEADERS: Mapping[str, str] = {
-    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
+_DEFAULT_HEADERS: Sequence[Header] = (
+    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
     # Nearly everything is about one person, so that what may be kept must say so.
-    "Cache-Control": "no-store",
-}
-_HSTS = "max-age=31536000; includeSubDomains"
+    (b"cache-control", b"no-store"),
+)
+_HTTPS_HEADERS: Sequence[Header] = (
+    *_DEFAULT_HEADERS,
+    (b"strict-transport-security", b"max-age=31536000; includeSubDomains"),
+)
 
 
-def _add_headers(headers: MutableHeaders, *, request_id: str, is_https: bool) -> None:
-    """Complete the headers of a response in place."""
-    for name, value in _DEFAULT_HEADERS.items():
-        headers.setdefault(name, value)
-    if is_https:
-        headers.setdefault("Strict-Transport-Security", _HSTS)
-    headers["X-Request-ID"] = request_id
+def _complete_headers(sent: Iterable[Header], *, request_id: str, is_https: bool) -> list[Header]:
+    """The headers of a response, with those that it lacks."""
+    headers = [each for each in sent if each[0] != b"x-request-id"]
+    names = {name for name, _ in headers}
+    usual = _HTTPS_HEADERS if is_https else _DEFAULT_HEADERS
+    headers += [each for each in usual if each[0] not in names]
+    headers.append((b"x-request-id", request_id.encode()))
+    return headers
 
 
 MOST_HEADERS = 100
@@ -148,9 +153,10 @@ class _ResponseSender:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = MutableHeaders(raw=list(message.get("headers", ())))
-            _add_headers(headers, request_id=self._request_id, is_https=self._is_https)
-            message = {**message, "headers": headers.raw}
+            headers = _complete_headers(
+                message.get("headers", ()), request_id=self._request_id, is_https=self._is_https
+            )
+            message = {**message, "headers": headers}
         await self._send(message)
 
 

@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Iterator
 from typing import Any, TextIO, cast
 
+import orjson
 import structlog
 from structlog.typing import FilteringBoundLogger, Processor
 
@@ -46,7 +47,7 @@ def open_logs(
     renderer: Processor = (
         structlog.dev.ConsoleRenderer(colors=target.isatty())
         if shows
-        else structlog.processors.JSONRenderer(ensure_ascii=False)
+        else structlog.processors.JSONRenderer(serializer=_to_json)
     )
     logger = structlog.wrap_logger(
         _LineWriter(target),
@@ -62,6 +63,11 @@ def open_logs(
         cache_logger_on_first_use=True,
     )
     return cast(Logger, logger)
+
+
+def _to_json(line: Any, **_: Any) -> str:
+    # What a line holds is plain; anything else is described rather than lost.
+    return orjson.dumps(line, default=repr).decode()
 
 
 class _LineWriter:

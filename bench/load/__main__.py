@@ -1,0 +1,170 @@
+"""`make load`: attempts per second, times and costs, each beside the barest durable endpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from bench.load.databases import LoadDatabase, open_load_database
+from bench.load.generators import find_wrk, take_percentile
+from bench.load.growth import GROWTHS, measure_growth
+from bench.load.rounds import (
+    Cost,
+    Requests,
+    count_stored,
+    measure_closed_loop,
+    measure_open_loop,
+    run_server,
+)
+from bench.load.students import Course, open_course
+from grader.cli.console import console
+
+#: Which databases are served by how many processes.
+_SETUPS = (("sqlite", 1), ("postgresql", 1), ("postgresql", 2))
+#: Rates of the open loop, as shares of what the closed loop reached.
+_SHARES = (0.5, 0.8, 2.0)
+#: More attempts per second than are expected of one process.
+_MOST_PER_SECOND = 1500
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How long and how often to measure, and what is sent."""
+
+    seconds: int
+    rounds: int
+    connections: int
+    with_layers: bool
+    is_right: bool
+
+
+def run_load(
+    seconds: Annotated[int, typer.Option(min=1, help="How long each measurement lasts.")] = 8,
+    rounds: Annotated[int, typer.Option(min=1, help="How often everything is measured.")] = 3,
+    connections: Annotated[int, typer.Option(min=1, help="Connections of the closed loop.")] = 128,
+    database: Annotated[str, typer.Option(help="Only this one: sqlite or postgresql.")] = "",
+    profile: Annotated[bool, typer.Option(help="Also say where the time goes.")] = True,
+    growth: Annotated[
+        bool, typer.Option(help="Compare small courses with large ones instead; takes minutes.")
+    ] = False,
+    wrong: Annotated[bool, typer.Option(help="Send answers that are too short.")] = False,
+) -> None:
+    """Send answers of different students by HTTP, none of them twice.
+
+    Everything runs on this machine: the generator takes its share of the same cores, which is told.
+    """
+    find_wrk()
+    plan = Plan(seconds, rounds, connections, profile, not wrong)
+    setups = [each for each in _SETUPS if database in ("", each[0])]
+    for kind in dict.fromkeys(kind for kind, _ in setups):
+        if growth:
+            _print_growth(kind, plan)
+            continue
+        with open_load_database(kind) as opened:
+            store = opened.open()
+            course = open_course(store)
+            for workers in [each for name, each in setups if name == kind]:
+                label = f"{kind}, {workers} process{'es' if workers > 1 else ''}"
+                _measure_setup(opened, course, label, workers, plan)
+            store.close()
+
+
+def _measure_setup(
+    database: LoadDatabase, course: Course, label: str, workers: int, plan: Plan
+) -> None:
+    table = _make_table(
+        f"{label}: closed loop, {plan.connections} connections",
+        "round", "", "per second", "p50 ms", "p99 ms", "p99/p50", "CPU ms", "database", "generator",
+        "MiB", "to the barest",
+    )  # fmt: skip
+    stored = count_stored(database)
+    answered, best, layers = 0, 0.0, dict[str, float]()
+    for turn in range(plan.rounds):
+        # The barest endpoint knows no students and stores nothing of theirs.
+        students = course.enrol(_MOST_PER_SECOND * plan.seconds)
+        costs: dict[str, Cost] = {}
+        for name in ("barest", "service"):
+            requests = Requests(students, is_right=plan.is_right)
+            with run_server(database, name, workers=workers, requests=requests) as server:
+                costs[name] = measure_closed_loop(
+                    server, database, requests, connections=plan.connections, seconds=plan.seconds,
+                    most=len(students),
+                )  # fmt: skip
+                if plan.with_layers and name == "service" and turn == plan.rounds - 1:
+                    more = Requests(students, number=1, is_right=plan.is_right)
+                    layers = measure_closed_loop(
+                        server, database, more, connections=plan.connections,
+                        seconds=plan.seconds, most=len(students), with_layers=True,
+                    ).layers  # fmt: skip
+        _add_costs(table, turn + 1, costs)
+        best = max(best, costs["service"].load.per_second)
+        answered += costs["service"].load.accepted
+    console.print(table)
+    stored = count_stored(database) - stored
+    console.print(f"{answered} were acknowledged, {stored} with what else was sent are stored.")
+    for layer, share in layers.items():
+        console.print(f"{100 * share:6.1f} %  {layer}")
+    _measure_rates(database, course, label, workers, best, plan)
+
+
+def _add_costs(table: Table, turn: int, costs: dict[str, Cost]) -> None:
+    barest = costs["barest"].load.per_second
+    for name, cost in costs.items():
+        load = cost.load
+        table.add_row(
+            str(turn), name, f"{load.per_second:.0f}", f"{load.p50:.1f}", f"{load.p99:.1f}",
+            f"{load.p99 / load.p50:.1f}", f"{cost.server_milliseconds:.2f}",
+            f"{cost.database_milliseconds:.2f}", f"{cost.generator_milliseconds:.2f}",
+            f"{cost.memory_mebibytes:.0f}",
+            "" if name == "barest" else f"{load.per_second / barest:.2f}",
+        )  # fmt: skip
+        if load.failed or load.accepted < load.answered:
+            refused = load.answered - load.accepted
+            table.add_row("", "", f"[red]{refused} refused, {load.failed} failed[/]")
+
+
+def _measure_rates(
+    database: LoadDatabase, course: Course, label: str, workers: int, best: float, plan: Plan
+) -> None:
+    table = _make_table(
+        f"{label}: open loop", "sent per second", "accepted", "503", "other", "p50 ms", "p99 ms",
+        "503: p99 ms", "without Retry-After",
+    )  # fmt: skip
+    for share in _SHARES:
+        rate = share * best
+        students = course.enrol(int(rate * plan.seconds) + 500)
+        requests = Requests(students, is_right=plan.is_right)
+        with run_server(database, "service", workers=workers, requests=requests) as server:
+            result = measure_open_loop(server, requests, rate=rate, seconds=plan.seconds)
+        counts = result.counts
+        others = len(result.answers) - counts[201] - counts[503] + result.failed
+        times, refused = result.times(201), result.times(503)
+        table.add_row(
+            f"{rate:.0f}", f"{counts[201] / result.seconds:.0f}", str(counts[503]), str(others),
+            f"{take_percentile(times, 0.5):.1f}", f"{take_percentile(times, 0.99):.1f}",
+            f"{take_percentile(refused, 0.99):.1f}", str(result.lacks_retry_after),
+        )  # fmt: skip
+    console.print(table)
+
+
+def _print_growth(kind: str, plan: Plan) -> None:
+    table = _make_table(f"{kind}: CPU ms of one attempt", "", "before", "after", "ratio")
+    for each in GROWTHS:
+        for before, after in measure_growth(
+            kind, each, seconds=plan.seconds, rounds=plan.rounds, connections=plan.connections
+        ):
+            table.add_row(each.what, f"{before:.2f}", f"{after:.2f}", f"{after / before:.2f}")
+    console.print(table)
+
+
+def _make_table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="left" if number < 2 and not column else "right")
+    return table
+
+
+typer.run(run_load)

@@ -1,0 +1,133 @@
+"""Rounds of load: the barest endpoint and the service in turns, and what each cost."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+
+from sqlalchemy import text
+
+from bench.load.databases import LoadDatabase
+from bench.load.generators import LoadResult, OpenLoopResult, run_closed_loop, run_open_loop
+from bench.load.layers import record_layers
+from bench.load.processes import (
+    RunningServer,
+    measure_memory,
+    measure_processes,
+    run_barest,
+    run_service,
+)
+from bench.load.students import Student, write_requests
+
+_WARM_UP = 400
+_MOST_REPEATS = 100
+_WARM_UP_CONNECTIONS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a closed loop saw, and what it cost: processor time per request in milliseconds."""
+
+    load: LoadResult
+    server_milliseconds: float
+    database_milliseconds: float
+    generator_milliseconds: float
+    memory_mebibytes: float
+    layers: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Requests:
+    """The answers of students, `repeats` of each in turn, each handed out once."""
+
+    students: Sequence[Student]
+    number: int = 0
+    repeats: int = 1
+    is_right: bool = True
+    _next: Iterator[bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._next = (
+            student.make_request(self.number * _MOST_REPEATS + turn, is_right=self.is_right)
+            for turn in range(self.repeats)
+            for student in self.students
+        )
+
+    def take(self, count: int) -> list[bytes]:
+        """The next requests; fewer where there are no more."""
+        return list(islice(self._next, count))
+
+
+@contextmanager
+def run_server(
+    database: LoadDatabase, name: str, *, workers: int, requests: Requests
+) -> Iterator[RunningServer]:
+    """Run the service, or the barest endpoint, and send it a few requests before all others."""
+    started = (
+        run_service(database.url, workers=workers, folder=database.folder)
+        if name == "service"
+        else run_barest(database.barest_url, workers=workers, folder=database.folder)
+    )
+    with started as server:
+        warm_up = write_requests(database.folder / "warm-up", requests.take(_WARM_UP))
+        run_closed_loop(server.url, warm_up, connections=_WARM_UP_CONNECTIONS, seconds=20)
+        yield server
+
+
+def measure_closed_loop(
+    server: RunningServer,
+    database: LoadDatabase,
+    requests: Requests,
+    *,
+    connections: int,
+    seconds: int,
+    most: int,
+    with_layers: bool = False,
+) -> Cost:
+    """Send from many connections, and measure what it costs."""
+    path = write_requests(database.folder / "requests", requests.take(most))
+    own, others = server.list_processes(), database.list_processes()
+    before = measure_processes(own), measure_processes(others)
+    layers: dict[str, float] = {}
+    sampler = threading.Thread(target=lambda: layers.update(_sample(server, seconds)))
+    if with_layers:
+        sampler.start()
+    load = run_closed_loop(server.url, path, connections=connections, seconds=seconds)
+    # What was under way at the end was done as well, though nobody waited for it.
+    done = load.answered + connections / 2
+    after = measure_processes(own), measure_processes(database.list_processes())
+    if with_layers:
+        sampler.join()
+    return Cost(
+        load,
+        server_milliseconds=1000 * (after[0] - before[0]) / done,
+        database_milliseconds=1000 * (after[1] - before[1]) / done,
+        generator_milliseconds=1000 * load.generator_seconds / done,
+        memory_mebibytes=measure_memory(own),
+        layers=layers,
+    )
+
+
+def _sample(server: RunningServer, seconds: int) -> dict[str, float]:
+    return record_layers(server.find_busiest().pid, seconds=max(1, seconds - 1))
+
+
+def measure_open_loop(
+    server: RunningServer, requests: Requests, *, rate: float, seconds: int
+) -> OpenLoopResult:
+    """Send at a fixed rate."""
+    sent = requests.take(int(rate * seconds))
+    return asyncio.run(run_open_loop(server.port, sent, rate=rate))
+
+
+def count_stored(database: LoadDatabase) -> int:
+    """How many attempts the service has stored."""
+    opened = database.open()
+    with opened.read() as session:
+        found = session.execute(text("SELECT count(*) FROM attempts")).scalar_one()
+    opened.close()
+    return int(found)
