@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from grader.engine.sample.context import (
 )
 from grader.engine.sample.observe import observe, select_rows
 from grader.engine.sample.plans import list_saturating_fields
-from grader.engine.sequential import Threshold, compute_threshold
+from grader.engine.sequential import CountLimits, Threshold, compute_threshold
 from grader.formula.eval.buffers import KeptBuffers, borrow_buffers
 from grader.formula.eval.evaluate import Environment, replace_buffers
 
@@ -102,24 +102,36 @@ class Tally:
 
         A level without a share must hold on every key set, which leaves nothing undecided.
         """
-        tried = self.tried[:, None]
-        cleared = (self.passed == tried) & (tried > 0)
+        tried = self.tried
+        if len(tried) == 1 or (tried == tried[0]).all():
+            # Nearly always as many were tried of all answers, and the limits are known.
+            awarded_from, refused_to = _compute_limits(self.thresholds, int(tried[0]))
+            cleared = self.passed >= awarded_from
+            return cleared, ~(cleared | (self.passed <= refused_to))
+        cleared = (self.passed == tried[:, None]) & (tried[:, None] > 0)
         undecided = np.zeros(cleared.shape, dtype=bool)
         for column, threshold in enumerate(self.thresholds):
             if threshold is not None:
-                is_awarded, is_refused = self._compare(self.passed[:, column], threshold)
+                passed = self.passed[:, column]
+                is_awarded = threshold.is_awarded(passed, tried)
                 cleared[:, column] = is_awarded
-                undecided[:, column] = ~(is_awarded | is_refused)
+                undecided[:, column] = ~(is_awarded | threshold.is_refused(passed, tried))
         return cleared, undecided
 
-    def _compare(self, passed: NDArray[np.intp], threshold: Threshold) -> tuple[Flags, Flags]:
-        """For every answer whether a share is awarded, and whether it is refused."""
-        tried = self.tried
-        if (tried == tried[0]).all():
-            # Nearly always as many were tried of all answers, and the limits are known.
-            limits = threshold.compute_limits(int(tried[0]))
-            return passed >= limits.awarded_from, passed <= limits.refused_to
-        return threshold.is_awarded(passed, tried), threshold.is_refused(passed, tried)
+
+@lru_cache(maxsize=1024)
+def _compute_limits(
+    thresholds: tuple[Threshold | None, ...], tried: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """For each level the count from which on it is cleared, and the count up to which it is lost.
+
+    A level without a share must hold on every key set, and on one at least.
+    """
+    every = CountLimits(awarded_from=max(tried, 1), refused_to=max(tried, 1) - 1)
+    limits = [every if each is None else each.compute_limits(tried) for each in thresholds]
+    return np.array([each.awarded_from for each in limits]), np.array(
+        [each.refused_to for each in limits]
+    )
 
 
 def find_threshold(level: Level, key_sets: KeySets | None) -> Threshold | None:
@@ -139,13 +151,15 @@ def count_within(level: Level, measured: Array, counted: Array | None) -> NDArra
         holds = measured <= level.bound + slack
     else:
         holds = measured >= level.bound - slack
-    return np.asarray(np.count_nonzero(holds if counted is None else holds & counted, axis=1))
+    rows = holds if counted is None else holds & counted
+    # Counting row by row is faster than along an axis, which adds up converted numbers.
+    return np.array([np.count_nonzero(row) for row in rows])
 
 
 def find_finite_rows(measured: Array) -> Flags:
     """The answers that have a finite number on every key set."""
     # Most have, and then a sum shows it at once; a sum of finite numbers may overflow, though.
-    is_finite = np.asarray(np.isfinite(measured.sum(axis=1)))
+    is_finite = np.asarray(np.isfinite(np.add.reduce(measured, axis=1)))
     return is_finite if is_finite.all() else np.asarray(np.isfinite(measured).all(axis=1))
 
 
@@ -190,19 +204,53 @@ class Measurements:
 
     def make_verdict(self, row: int, column: int) -> Verdict:
         """The verdict on one answer by one criterion."""
-        tally = self.tallies[column]
-        criterion = tally.criterion
-        if not tally.finite[row] or not tally.tried[row]:
+        criterion, counts = self.tallies[column].criterion, self._counts[column]
+        if not counts.finite[row] or not counts.tried[row]:
             is_undefined = bool(self.is_undefined[row, column])
             return _make_ungradable(criterion, is_undefined=is_undefined)
-        cleared, undecided = (flags[row] for flags in self.decisions[column])
-        credit = criterion.levels[int(cleared.argmax())].credit if cleared.any() else _ZERO
+        cleared, undecided = counts.cleared[row], counts.undecided[row]
+        credit = criterion.levels[cleared.index(True)].credit if any(cleared) else _ZERO
         # The evidence speaks of the best level: that is what the student wants to reach.
-        evidence = _make_evidence(tally, row, self.scaling[row])
+        evidence = _make_evidence(self.tallies[column], counts, row, self.scaling[row])
         outcome, reason = _choose_outcome(credit, evidence)
-        if self.is_open[row] and undecided[(cleared | undecided).argmax()]:
+        if self.is_open[row] and _is_best_undecided(cleared, undecided):
             reason = Reason.UNDECIDED
         return Verdict(criterion.id, outcome, reason, credit, criterion.points, evidence)
+
+    @cached_property
+    def _counts(self) -> list[_Counts]:
+        return [
+            _Counts(
+                tally.passed.tolist(),
+                tally.tried.tolist(),
+                tally.drawn.tolist(),
+                tally.median.tolist(),
+                tally.finite.tolist(),
+                cleared.tolist(),
+                undecided.tolist(),
+            )
+            for tally, (cleared, undecided) in zip(self.tallies, self.decisions, strict=True)
+        ]
+
+
+class _Counts(NamedTuple):
+    """A tally and its decisions as plain lists, from which verdicts are made much faster."""
+
+    passed: list[list[int]]
+    tried: list[int]
+    drawn: list[int]
+    median: list[float]
+    finite: list[bool]
+    cleared: list[list[bool]]
+    undecided: list[list[bool]]
+
+
+def _is_best_undecided(cleared: Sequence[bool], undecided: Sequence[bool]) -> bool:
+    """Whether the best level that is not missed is undecided."""
+    for is_cleared, is_undecided in zip(cleared, undecided, strict=True):
+        if is_cleared or is_undecided:
+            return is_undecided
+    return False
 
 
 def _make_ungradable(criterion: MeasuredCriterion, *, is_undefined: bool) -> Verdict:
@@ -221,13 +269,13 @@ def _choose_outcome(credit: Decimal, evidence: Evidence) -> tuple[Outcome, Reaso
     return Outcome.NOT_MET, Reason.OUTSIDE_TOLERANCE
 
 
-def _make_evidence(tally: Tally, row: int, scaling: Scaling) -> Evidence:
+def _make_evidence(tally: Tally, counts: _Counts, row: int, scaling: Scaling) -> Evidence:
     level, threshold = tally.criterion.levels[0], tally.thresholds[0]
-    measured = to_nine_digits(float(tally.median[row]))
+    measured = to_nine_digits(counts.median[row])
     is_floor = level.at_least is not None
     if threshold is None:
         return Evidence(measured, level.bound, is_floor, scaling=scaling)
-    passed, tried = int(tally.passed[row, 0]), int(tally.tried[row])
+    passed, tried = counts.passed[row][0], counts.tried[row]
     return Evidence(
         measured,
         level.bound,
@@ -236,7 +284,7 @@ def _make_evidence(tally: Tally, row: int, scaling: Scaling) -> Evidence:
         share_needed=threshold.share,
         interval=_compute_shown_interval(threshold, passed, tried),
         key_sets=tried,
-        drawn=int(tally.drawn[row]),
+        drawn=counts.drawn[row],
         scaling=scaling,
     )
 
@@ -267,9 +315,9 @@ def measure(
     if is_saturated.any():
         shrunk = np.broadcast_to(is_saturated, (answers,))
         scaling = [Scaling.SATURATED if each else Scaling.NONE for each in shrunk]
-    is_finite = _find_finite(tallies)
-    if is_finite.all():
-        return Measurements(tallies, decisions, is_open, scaling, is_undefined=~is_finite)
+    if all(tally.find_finite().all() for tally in tallies):
+        is_undefined = np.zeros((answers, len(tallies)), dtype=bool)
+        return Measurements(tallies, decisions, is_open, scaling, is_undefined)
     overflowing = _tally_smaller(question, environment, context, tallies, is_open)
     if len(overflowing):
         decisions = [each.decide() for each in tallies]

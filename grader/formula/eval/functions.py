@@ -73,12 +73,22 @@ def softmax(scores: Array, *, spare: bool = False) -> Array:
 def compute_norm(vectors: Array) -> Array:
     """Euclidean length over the last axis, safe from overflow and from underflow."""
     squares = np.einsum("...i,...i->...", vectors, vectors)
-    if squares.size and squares.min() > 1e-200 and squares.max() < 1e300:
+    least, most = _find_extremes(squares)
+    if least > 1e-200 and most < 1e300:
         return np.asarray(np.sqrt(squares))
     largest = np.abs(vectors).max(axis=-1)
     scale = np.where(largest > 0, largest, 1.0)
     scaled = vectors / scale[..., None]
     return np.asarray(scale * np.sqrt(np.einsum("...i,...i->...", scaled, scaled)))
+
+
+def _find_extremes(values: Array) -> tuple[float, float]:
+    """The smallest and the largest number; NaN where there is none."""
+    if values.size > 1:
+        return float(values.min()), float(values.max())
+    # Several times faster, and most values that no key set changes are single numbers.
+    value = values.item() if values.size else math.nan
+    return value, value
 
 
 def _sigmoid(values: Array) -> Array:
