@@ -19,7 +19,7 @@ Array = NDArray[Any]
 def _total_variation(
     first: Array, second: Array, *, shapes: Sequence[Shape], spare: bool, buffers: Buffers
 ) -> Array:
-    answers, key_sets, keys = np.broadcast_shapes(first.shape, second.shape)
+    answers, key_sets, keys = map(max, first.shape, second.shape)
     # Sampled weights have the key sets on the last axis in memory, and so has this.
     difference = buffers.scratch((answers, keys, key_sets)).swapaxes(1, 2)
     np.subtract(first, second, out=difference)

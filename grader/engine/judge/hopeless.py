@@ -24,7 +24,7 @@ from grader.engine.sample.context import (
     split_into_batches,
 )
 from grader.engine.sample.observe import observe, select_rows
-from grader.engine.sample.plans import list_saturating_fields
+from grader.engine.sample.plans import list_saturating_fields, plan_for
 from grader.formula.eval.buffers import borrow_buffers
 from grader.formula.eval.evaluate import Environment, replace_buffers
 
@@ -56,9 +56,10 @@ def find_hopeless(
     )
     source = context.source(0, tried)
     nodes = [each.measure for each in criteria]
+    plan = plan_for(question, nodes)
     with borrow_buffers() as buffers:
         environment = replace_buffers(environment, buffers)
-        for rows in split_into_batches(question, answers=len(is_hopeless), key_sets=tried):
+        for rows in split_into_batches(plan, answers=len(is_hopeless), key_sets=tried):
             buffers.restart()
             seen = observe(question, select_rows(environment, rows), nodes, source)
             for criterion, most, measured in zip(criteria, allowed, seen.values, strict=True):

@@ -25,7 +25,7 @@ from grader.engine.sample.context import (
     to_nine_digits,
 )
 from grader.engine.sample.observe import observe, select_rows
-from grader.engine.sample.plans import list_saturating_fields
+from grader.engine.sample.plans import list_saturating_fields, plan_for
 from grader.engine.sequential import CountLimits, Threshold, compute_threshold
 from grader.formula.eval.buffers import KeptBuffers, borrow_buffers
 from grader.formula.eval.evaluate import Environment, replace_buffers
@@ -80,12 +80,19 @@ class Tally:
         counted = None if kept is None or measured.shape[1] == 1 else kept
         if counted is not None and len(measured) != len(counted):
             measured = np.broadcast_to(measured, counted.shape)
+        drawn = measured.shape[1]
+        tried = drawn if counted is None else counted.sum(axis=1)
         if is_first:
             self.median[rows] = _compute_median(measured, counted)
+            for column, level in enumerate(self.criterion.levels):
+                self.passed[rows, column] = count_within(level, measured, counted)
+            self.drawn[rows], self.tried[rows] = drawn, tried
+            self.finite[rows] = find_finite_rows(measured)
+            return
         for column, level in enumerate(self.criterion.levels):
             self.passed[rows, column] += count_within(level, measured, counted)
-        self.drawn[rows] += measured.shape[1]
-        self.tried[rows] += measured.shape[1] if counted is None else counted.sum(axis=1)
+        self.drawn[rows] += drawn
+        self.tried[rows] += tried
         self.finite[rows] &= find_finite_rows(measured)
 
     def find_finite(self) -> Flags:
@@ -158,9 +165,7 @@ def count_within(level: Level, measured: Array, counted: Array | None) -> NDArra
 
 def find_finite_rows(measured: Array) -> Flags:
     """The answers that have a finite number on every key set."""
-    # Most have, and then a sum shows it at once; a sum of finite numbers may overflow, though.
-    is_finite = np.asarray(np.isfinite(np.add.reduce(measured, axis=1)))
-    return is_finite if is_finite.all() else np.asarray(np.isfinite(measured).all(axis=1))
+    return np.asarray(np.isfinite(measured).all(axis=1))
 
 
 def _compute_median(measured: Array, kept: Array | None) -> Array:
@@ -395,6 +400,7 @@ def _tally_in(
 ) -> tuple[tuple[Tally, ...], list[tuple[Flags, Flags]], Flags]:
     answers = count_answers(environment)
     nodes = [each.measure for each in criteria]
+    plan = plan_for(question, nodes)
     tallies = tuple(Tally(each, answers, question.key_sets) for each in criteria)
     is_open = np.ones(answers, dtype=bool)
     waiting: NDArray[np.intp] | None = None
@@ -404,7 +410,7 @@ def _tally_in(
     for last in question.key_sets.counts if question.key_sets else (1,):
         source = context.source(first, last) if question.key_sets else None
         count = answers if waiting is None else len(waiting)
-        for batch in split_into_batches(question, answers=count, key_sets=last - first):
+        for batch in split_into_batches(plan, answers=count, key_sets=last - first):
             rows = batch if waiting is None else waiting[batch]
             few = environment if count == answers == 1 else select_rows(environment, rows)
             buffers.restart()

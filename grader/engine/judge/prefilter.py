@@ -18,7 +18,7 @@ from grader.engine.judge.measured import count_within
 from grader.engine.question import Level, MeasuredCriterion
 from grader.engine.sample.context import SATURATED_EXPONENT, scale_down_answers, split_into_batches
 from grader.engine.sample.observe import compute_fixed_values, observe, select_rows
-from grader.engine.sample.plans import list_saturating_fields, plan_for
+from grader.engine.sample.plans import Plan, list_saturating_fields, plan_for
 from grader.engine.sequential import compute_threshold
 from grader.errors import FormulaError
 from grader.formula.eval.evaluate import Environment
@@ -50,8 +50,7 @@ class Prefilter:
         """Variants side by side, with what depends on them alone computed once for all answers."""
         if not self.criteria:
             return variants
-        plan = plan_for(self.judge.question, [each.measure for each in self.criteria])
-        return replace(variants, ready=compute_fixed_values(plan, variants))
+        return replace(variants, ready=compute_fixed_values(self._plan, variants))
 
     def sift(self, answer: Answer, variants: Environment) -> _Flags:
         """(variants,) whether the answer may earn everything there."""
@@ -63,9 +62,13 @@ class Prefilter:
         placed, _ = scale_down_answers(
             placed, list_saturating_fields(self.judge.question), SATURATED_EXPONENT
         )
-        for part in split_into_batches(self.judge.question, answers=count, key_sets=self._sets):
+        for part in split_into_batches(self._plan, answers=count, key_sets=self._sets):
             maybe[part] = self._sift(select_rows(placed, part))
         return maybe
+
+    @property
+    def _plan(self) -> Plan:
+        return plan_for(self.judge.question, [each.measure for each in self.criteria])
 
     @property
     def _sets(self) -> int:

@@ -29,7 +29,8 @@ class Plan:
     `nodes` are those that were asked for, and `results` what is computed in their place, which
     gives the same. `samples` are the key sets' quantities that are needed; `fixed` what depends on
     the variant alone; `steps` are the quantities to compute, in order, and `read_once` those of
-    them that are read in one place only.
+    them that are read in one place only. `width` is the size of the largest step: how many numbers
+    a key set holds for one answer.
     """
 
     nodes: tuple[Node, ...]
@@ -38,6 +39,7 @@ class Plan:
     steps: tuple[tuple[str, Node], ...]
     fixed: tuple[Node, ...]
     read_once: frozenset[str]
+    width: int
 
 
 def _make_plan(question: Question, nodes: Sequence[Node]) -> Plan:
@@ -69,6 +71,7 @@ def _make_plan(question: Question, nodes: Sequence[Node]) -> Plan:
         steps=tuple(steps.items()),
         fixed=tuple(each for root in roots for each in _fixed_parts(root, drawn)),
         read_once=once,
+        width=max((node.shape.size for node in steps.values()), default=1),
     )
 
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-#: Larger arrays than this are not kept. A thread keeps two buffers of this size at most for every
-#: product with sampled keys in a question.
+#: Larger arrays than this are not kept. A thread keeps one buffer for each product with sampled
+#: keys that a question needs at once, and one for scratch.
 MAX_KEPT_BYTES = 8 * 1024 * 1024
 
 
