@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from functools import lru_cache
 
 
 class Outcome(StrEnum):
@@ -112,12 +113,18 @@ class Verdict:
     @property
     def points(self) -> Decimal:
         """The points awarded, to the cent."""
-        return (self.credit * self.possible).quantize(Decimal("0.01")).normalize() + Decimal(0)
+        return _compute_points(self.credit, self.possible)
 
     @property
     def needs_person(self) -> bool:
         """Whether an instructor must look: the engine could not decide, or could not judge."""
         return self.reason is Reason.UNDECIDED or self.outcome is Outcome.UNGRADABLE
+
+
+# A question has few levels, so that the same products come up with every answer.
+@lru_cache(maxsize=1024)
+def _compute_points(credit: Decimal, possible: Decimal) -> Decimal:
+    return (credit * possible).quantize(Decimal("0.01")).normalize() + Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)

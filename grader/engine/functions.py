@@ -10,15 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.domain.shapes import CONDITION, NUMBER, Kind, Shape, make_matrix_shape
+from grader.formula.eval.buffers import Buffers
 from grader.formula.eval.functions import CORE_FUNCTIONS, Function, ShapeError, softmax
 
 Array = NDArray[Any]
 
 
-def _total_variation(first: Array, second: Array, shapes: Sequence[Shape]) -> Array:
-    difference = np.asarray(first - second)
+def _total_variation(
+    first: Array, second: Array, *, shapes: Sequence[Shape], spare: bool, buffers: Buffers
+) -> Array:
+    answers, key_sets, keys = map(max, first.shape, second.shape)
+    # Sampled weights have the key sets on the last axis in memory, and so has this.
+    difference = buffers.scratch((answers, keys, key_sets)).swapaxes(1, 2)
+    np.subtract(first, second, out=difference)
     np.abs(difference, out=difference)
-    return np.asarray(0.5 * difference.sum(axis=-1))
+    total = np.asarray(difference.sum(axis=-1))
+    total *= 0.5
+    return total
 
 
 def _weights(inputs: Array, keys: Array, queries: Array, shapes: Sequence[Shape] = ()) -> Array:
@@ -124,7 +132,7 @@ def _refuse_call(*_: object) -> Array:
 RUBRIC_FUNCTIONS: Mapping[str, Function] = MappingProxyType(
     {
         **CORE_FUNCTIONS,
-        "tv": Function((2, 2), _two_vectors, _total_variation),
+        "tv": Function((2, 2), _two_vectors, _total_variation, reuses=True),
         "spectral_norm": Function((1, 1), _one_matrix, _spectral_norm),
         "unit": Function((1, 2), lambda shapes: shapes[0], _refuse_call, index=True),
         "self_attention": Function((4, 4), _inputs_and_matrices, _self_attention),

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,6 +58,27 @@ class Threshold:
         """The interval of one measured share."""
         low = compute_wilson_low(passed, tried, self.z_award)
         return Interval(float(low), float(compute_wilson_high(passed, tried, self.z_refuse)))
+
+    def compute_limits(self, tried: int) -> CountLimits:
+        """The counts from which on, and up to which, the share is decided."""
+        return _compute_limits(self, tried)
+
+
+class CountLimits(NamedTuple):
+    """A count is awarded if it is at least `awarded_from`, and refused if at most `refused_to`."""
+
+    awarded_from: int
+    refused_to: int
+
+
+@lru_cache(maxsize=4096)
+def _compute_limits(threshold: Threshold, tried: int) -> CountLimits:
+    # Both ends of the interval rise with the count, so that each decision has one limit.
+    passed = np.arange(tried + 1)
+    return CountLimits(
+        awarded_from=tried + 1 - int(np.count_nonzero(threshold.is_awarded(passed, tried))),
+        refused_to=int(np.count_nonzero(threshold.is_refused(passed, tried))) - 1,
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -39,6 +39,10 @@ class Sizes:
     rung: int = 0
 
 
+#: For answers without such constants.
+NO_SIZES = Sizes({})
+
+
 def choose_rungs(formulas: Sequence[Formula], variants: Environment) -> tuple[float, ...]:
     """The largest sizes at which the values of formulas are resolved, in rising order.
 
@@ -72,7 +76,7 @@ def list_sizes(formulas: Iterable[Formula], variants: Environment) -> tuple[Size
     """
     with_large = [each for each in formulas if each.large]
     if not with_large:
-        return (Sizes({}),)
+        return (NO_SIZES,)
     names = sorted({name for each in with_large for name in each.large})
     rungs = choose_rungs(with_large, variants)
     return tuple(

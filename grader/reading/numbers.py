@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TypeAlias
@@ -73,14 +72,15 @@ def _read_clean(value: object, axes: tuple[int, ...]) -> Array | None:
     types = _entry_types(value, axes)
     if not types or not types <= {float, int}:
         return None
-    # An integer beyond the range of floats overflows; the slow path will say where.
-    with suppress(OverflowError):
+    try:
         array = np.array(value, dtype=np.float64, order="C")
-        largest = np.abs(array).max()
+    except OverflowError:
+        # An integer beyond the range of floats; the slow path will say where.
+        return None
+    if int in types:
         # A comparison with NaN is false, so that NaN takes the slow path as well.
-        if largest < (_MAX_EXACT_INTEGER if int in types else math.inf):
-            return array
-    return None
+        return array if np.abs(array).max() < _MAX_EXACT_INTEGER else None
+    return array if np.isfinite(array).all() else None
 
 
 def _entry_types(value: object, axes: tuple[int, ...]) -> set[type]:

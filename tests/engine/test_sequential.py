@@ -176,3 +176,17 @@ def simulate(true_share: float, column: int) -> tuple[float, float, float]:
         is_open &= undecided[:, column]
     refused = RUNS - awarded - int(is_open.sum())
     return awarded / RUNS, refused / RUNS, drawn / RUNS
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.99, 1.0])
+@pytest.mark.parametrize("tried", [0, 1, 7, 500, 2000])
+def test_the_limits_of_counts_decide_as_the_interval_does(share: float, tried: int) -> None:
+    threshold = compute_threshold(share, THREE)
+    passed = np.arange(tried + 1)
+
+    limits = threshold.compute_limits(tried)
+
+    np.testing.assert_array_equal(
+        passed >= limits.awarded_from, threshold.is_awarded(passed, tried)
+    )
+    np.testing.assert_array_equal(passed <= limits.refused_to, threshold.is_refused(passed, tried))

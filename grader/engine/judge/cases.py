@@ -19,7 +19,7 @@ from grader.formula.formula import Formula
 from grader.formula.typed.tree import Stack
 from grader.reading.answer import Answer, Numbers
 from grader.reading.fields import ArrayField, NumberField
-from grader.reading.large import Sizes, evaluate_formula, list_sizes, select_typical
+from grader.reading.large import NO_SIZES, Sizes, evaluate_formula, list_sizes, select_typical
 
 Array = NDArray[Any]
 
@@ -89,9 +89,13 @@ def list_cases(
     cases: list[JudgeCase] = []
     shared: dict[object, tuple[list[int], frozenset[str]]] = {}
     for number, submission in enumerate(submissions):
-        cases += _place(submission, [submission.variant], (number,), trials=[0])
         formulas = submission.formulas
-        if not formulas or not fresh:
+        if not formulas:
+            (arrays,) = compute_arrays(submission, [submission.variant], NO_SIZES)
+            cases.append(JudgeCase((number,), submission.variant, arrays, NO_SIZES))
+            continue
+        cases += _place(submission, [submission.variant], (number,), trials=[0])
+        if not fresh:
             continue
         general, beside = _list_general_criteria(question, formulas)
         if general:

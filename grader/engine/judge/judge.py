@@ -274,6 +274,8 @@ def judge_directly(
 
 def apply_needs(question: Question, verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
     """Take the credit of criteria whose condition, another criterion, earned none."""
+    if all(each.needs is None for each in question.criteria):
+        return verdicts
     credits = {verdict.criterion: verdict.credit for verdict in verdicts}
     needs = {criterion.id: criterion.needs for criterion in question.criteria}
     result = []

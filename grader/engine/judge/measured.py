@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,11 @@ from grader.engine.sample.context import (
     split_into_batches,
     to_nine_digits,
 )
-from grader.engine.sample.observe import add_noise_products, observe, select_rows
-from grader.engine.sample.plans import list_saturating_fields
-from grader.engine.sequential import Threshold, compute_threshold
-from grader.formula.eval.evaluate import Environment
+from grader.engine.sample.observe import observe, select_rows
+from grader.engine.sample.plans import list_saturating_fields, plan_for
+from grader.engine.sequential import CountLimits, Threshold, compute_threshold
+from grader.formula.eval.buffers import KeptBuffers, borrow_buffers
+from grader.formula.eval.evaluate import Environment, replace_buffers
 
 Array = NDArray[Any]
 Flags = NDArray[np.bool_]
@@ -50,33 +51,49 @@ class Tally:
         self, criterion: MeasuredCriterion, answers: int, key_sets: KeySets | None
     ) -> None:
         self.criterion = criterion
-        self.thresholds = tuple(_find_threshold(each, key_sets) for each in criterion.levels)
+        self.thresholds = tuple(find_threshold(each, key_sets) for each in criterion.levels)
         self.passed = np.zeros((answers, len(criterion.levels)), dtype=np.intp)
         self.tried = np.zeros(answers, dtype=np.intp)
         self.drawn = np.zeros(answers, dtype=np.intp)
         self.median = np.zeros(answers)
         self.finite = np.ones(answers, dtype=bool)
 
-    def add(self, measured: Array, kept: Array | None, rows: NDArray[np.intp]) -> None:
+    def add(
+        self,
+        measured: Array,
+        kept: Array | None,
+        rows: slice | NDArray[np.intp],
+        *,
+        is_first: bool,
+    ) -> None:
         """Count what was measured on further key sets.
 
         Parameters
         ----------
-        measured : (len(rows) or 1, key sets or 1) array
-        kept : (len(rows), key sets) array, or None where all key sets count
+        measured : (answers or 1, key sets or 1) array
+        kept : (answers, key sets) array, or None where all key sets count
         rows
             The answers that were measured.
+        is_first
+            Whether these are the first key sets, whose median is reported.
         """
-        if len(measured) != len(rows):
-            measured = np.broadcast_to(measured, (len(rows), measured.shape[1]))
         counted = None if kept is None or measured.shape[1] == 1 else kept
-        if not self.drawn[rows[0]]:
+        if counted is not None and len(measured) != len(counted):
+            measured = np.broadcast_to(measured, counted.shape)
+        drawn = measured.shape[1]
+        tried = drawn if counted is None else counted.sum(axis=1)
+        if is_first:
             self.median[rows] = _compute_median(measured, counted)
+            for column, level in enumerate(self.criterion.levels):
+                self.passed[rows, column] = count_within(level, measured, counted)
+            self.drawn[rows], self.tried[rows] = drawn, tried
+            self.finite[rows] = find_finite_rows(measured)
+            return
         for column, level in enumerate(self.criterion.levels):
             self.passed[rows, column] += count_within(level, measured, counted)
-        self.drawn[rows] += measured.shape[1]
-        self.tried[rows] += measured.shape[1] if counted is None else counted.sum(axis=1)
-        self.finite[rows] &= np.isfinite(measured).all(axis=1)
+        self.drawn[rows] += drawn
+        self.tried[rows] += tried
+        self.finite[rows] &= find_finite_rows(measured)
 
     def find_finite(self) -> Flags:
         """The answers that were measured on some key set, and gave finite numbers on all."""
@@ -92,19 +109,40 @@ class Tally:
 
         A level without a share must hold on every key set, which leaves nothing undecided.
         """
-        tried = self.tried[:, None]
-        cleared = (self.passed == tried) & (tried > 0)
-        undecided = np.zeros_like(cleared)
+        tried = self.tried
+        if len(tried) == 1 or (tried == tried[0]).all():
+            # Nearly always as many were tried of all answers, and the limits are known.
+            awarded_from, refused_to = _compute_limits(self.thresholds, int(tried[0]))
+            cleared = self.passed >= awarded_from
+            return cleared, ~(cleared | (self.passed <= refused_to))
+        cleared = (self.passed == tried[:, None]) & (tried[:, None] > 0)
+        undecided = np.zeros(cleared.shape, dtype=bool)
         for column, threshold in enumerate(self.thresholds):
             if threshold is not None:
                 passed = self.passed[:, column]
-                is_awarded = threshold.is_awarded(passed, self.tried)
+                is_awarded = threshold.is_awarded(passed, tried)
                 cleared[:, column] = is_awarded
-                undecided[:, column] = ~(is_awarded | threshold.is_refused(passed, self.tried))
+                undecided[:, column] = ~(is_awarded | threshold.is_refused(passed, tried))
         return cleared, undecided
 
 
-def _find_threshold(level: Level, key_sets: KeySets | None) -> Threshold | None:
+@lru_cache(maxsize=1024)
+def _compute_limits(
+    thresholds: tuple[Threshold | None, ...], tried: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """For each level the count from which on it is cleared, and the count up to which it is lost.
+
+    A level without a share must hold on every key set, and on one at least.
+    """
+    every = CountLimits(awarded_from=max(tried, 1), refused_to=max(tried, 1) - 1)
+    limits = [every if each is None else each.compute_limits(tried) for each in thresholds]
+    return np.array([each.awarded_from for each in limits]), np.array(
+        [each.refused_to for each in limits]
+    )
+
+
+def find_threshold(level: Level, key_sets: KeySets | None) -> Threshold | None:
+    """The share that a level needs, None for levels without a share."""
     if level.share is None or key_sets is None:
         return None
     return compute_threshold(level.share, key_sets.counts, is_filtered=key_sets.keep is not None)
@@ -120,7 +158,14 @@ def count_within(level: Level, measured: Array, counted: Array | None) -> NDArra
         holds = measured <= level.bound + slack
     else:
         holds = measured >= level.bound - slack
-    return np.asarray((holds if counted is None else holds & counted).sum(axis=1))
+    rows = holds if counted is None else holds & counted
+    # Counting row by row is faster than along an axis, which adds up converted numbers.
+    return np.array([np.count_nonzero(row) for row in rows])
+
+
+def find_finite_rows(measured: Array) -> Flags:
+    """The answers that have a finite number on every key set."""
+    return np.asarray(np.isfinite(measured).all(axis=1))
 
 
 def _compute_median(measured: Array, kept: Array | None) -> Array:
@@ -164,19 +209,53 @@ class Measurements:
 
     def make_verdict(self, row: int, column: int) -> Verdict:
         """The verdict on one answer by one criterion."""
-        tally = self.tallies[column]
-        criterion = tally.criterion
-        if not tally.finite[row] or not tally.tried[row]:
+        criterion, counts = self.tallies[column].criterion, self._counts[column]
+        if not counts.finite[row] or not counts.tried[row]:
             is_undefined = bool(self.is_undefined[row, column])
             return _make_ungradable(criterion, is_undefined=is_undefined)
-        cleared, undecided = (flags[row] for flags in self.decisions[column])
-        credit = criterion.levels[int(cleared.argmax())].credit if cleared.any() else _ZERO
+        cleared, undecided = counts.cleared[row], counts.undecided[row]
+        credit = criterion.levels[cleared.index(True)].credit if any(cleared) else _ZERO
         # The evidence speaks of the best level: that is what the student wants to reach.
-        evidence = _make_evidence(tally, row, self.scaling[row])
+        evidence = _make_evidence(self.tallies[column], counts, row, self.scaling[row])
         outcome, reason = _choose_outcome(credit, evidence)
-        if self.is_open[row] and undecided[(cleared | undecided).argmax()]:
+        if self.is_open[row] and _is_best_undecided(cleared, undecided):
             reason = Reason.UNDECIDED
         return Verdict(criterion.id, outcome, reason, credit, criterion.points, evidence)
+
+    @cached_property
+    def _counts(self) -> list[_Counts]:
+        return [
+            _Counts(
+                tally.passed.tolist(),
+                tally.tried.tolist(),
+                tally.drawn.tolist(),
+                tally.median.tolist(),
+                tally.finite.tolist(),
+                cleared.tolist(),
+                undecided.tolist(),
+            )
+            for tally, (cleared, undecided) in zip(self.tallies, self.decisions, strict=True)
+        ]
+
+
+class _Counts(NamedTuple):
+    """A tally and its decisions as plain lists, from which verdicts are made much faster."""
+
+    passed: list[list[int]]
+    tried: list[int]
+    drawn: list[int]
+    median: list[float]
+    finite: list[bool]
+    cleared: list[list[bool]]
+    undecided: list[list[bool]]
+
+
+def _is_best_undecided(cleared: Sequence[bool], undecided: Sequence[bool]) -> bool:
+    """Whether the best level that is not missed is undecided."""
+    for is_cleared, is_undecided in zip(cleared, undecided, strict=True):
+        if is_cleared or is_undecided:
+            return is_undecided
+    return False
 
 
 def _make_ungradable(criterion: MeasuredCriterion, *, is_undefined: bool) -> Verdict:
@@ -195,25 +274,31 @@ def _choose_outcome(credit: Decimal, evidence: Evidence) -> tuple[Outcome, Reaso
     return Outcome.NOT_MET, Reason.OUTSIDE_TOLERANCE
 
 
-def _make_evidence(tally: Tally, row: int, scaling: Scaling) -> Evidence:
+def _make_evidence(tally: Tally, counts: _Counts, row: int, scaling: Scaling) -> Evidence:
     level, threshold = tally.criterion.levels[0], tally.thresholds[0]
-    measured = to_nine_digits(float(tally.median[row]))
+    measured = to_nine_digits(counts.median[row])
     is_floor = level.at_least is not None
     if threshold is None:
         return Evidence(measured, level.bound, is_floor, scaling=scaling)
-    passed, tried = int(tally.passed[row, 0]), int(tally.tried[row])
-    interval = threshold.compute_interval(passed, tried)
+    passed, tried = counts.passed[row][0], counts.tried[row]
     return Evidence(
         measured,
         level.bound,
         is_floor,
         share=to_nine_digits(passed / tried),
         share_needed=threshold.share,
-        interval=Interval(to_nine_digits(interval.low), to_nine_digits(interval.high)),
+        interval=_compute_shown_interval(threshold, passed, tried),
         key_sets=tried,
-        drawn=int(tally.drawn[row]),
+        drawn=counts.drawn[row],
         scaling=scaling,
     )
+
+
+# Most answers pass on all key sets or on none.
+@lru_cache(maxsize=4096)
+def _compute_shown_interval(threshold: Threshold, passed: int, tried: int) -> Interval:
+    interval = threshold.compute_interval(passed, tried)
+    return Interval(to_nine_digits(interval.low), to_nine_digits(interval.high))
 
 
 def measure(
@@ -230,10 +315,14 @@ def measure(
         environment, list_saturating_fields(question), SATURATED_EXPONENT
     )
     tallies, decisions, is_open = _tally(question, criteria, environment, context)
-    scaling = [
-        Scaling.SATURATED if each else Scaling.NONE
-        for each in np.broadcast_to(is_saturated, is_open.shape)
-    ]
+    answers = len(is_open)
+    scaling = [Scaling.NONE] * answers
+    if is_saturated.any():
+        shrunk = np.broadcast_to(is_saturated, (answers,))
+        scaling = [Scaling.SATURATED if each else Scaling.NONE for each in shrunk]
+    if all(tally.find_finite().all() for tally in tallies):
+        is_undefined = np.zeros((answers, len(tallies)), dtype=bool)
+        return Measurements(tallies, decisions, is_open, scaling, is_undefined)
     overflowing = _tally_smaller(question, environment, context, tallies, is_open)
     if len(overflowing):
         decisions = [each.decide() for each in tallies]
@@ -253,8 +342,6 @@ def _tally_smaller(
     """Count again what has no finite value but has one at a smaller size; returns these answers."""
     is_finite = _find_finite(tallies)
     rows = np.flatnonzero(~is_finite.all(axis=1))
-    if not len(rows):
-        return rows
     few = _select_at_size(question, environment, rows, OVERFLOW_EXPONENT)
     again, _, is_open_again = _tally(question, [each.criterion for each in tallies], few, context)
     helped = np.flatnonzero((_find_finite(again) & ~is_finite[rows]).any(axis=1))
@@ -300,29 +387,41 @@ def _tally(
     context: SamplingContext,
 ) -> tuple[tuple[Tally, ...], list[tuple[Flags, Flags]], Flags]:
     """Count key sets until every level is decided; also tells which answers stay open."""
+    with borrow_buffers() as buffers:
+        return _tally_in(buffers, question, criteria, environment, context)
+
+
+def _tally_in(
+    buffers: KeptBuffers,
+    question: Question,
+    criteria: Sequence[MeasuredCriterion],
+    environment: Environment,
+    context: SamplingContext,
+) -> tuple[tuple[Tally, ...], list[tuple[Flags, Flags]], Flags]:
     answers = count_answers(environment)
     nodes = [each.measure for each in criteria]
+    plan = plan_for(question, nodes)
     tallies = tuple(Tally(each, answers, question.key_sets) for each in criteria)
-    waiting = np.arange(answers)
     is_open = np.ones(answers, dtype=bool)
+    waiting: NDArray[np.intp] | None = None
     decisions: list[tuple[Flags, Flags]] = []
     first = 0
+    environment = replace_buffers(environment, buffers)
     for last in question.key_sets.counts if question.key_sets else (1,):
-        rows = environment if len(waiting) == answers else select_rows(environment, waiting)
         source = context.source(first, last) if question.key_sets else None
-        if source is not None and len(waiting) > 1:
-            rows = add_noise_products(question, rows, nodes, source)
-        for batch in split_into_batches(question, answers=len(waiting), key_sets=last - first):
-            few = rows if len(waiting) == 1 else select_rows(rows, batch)
+        count = answers if waiting is None else len(waiting)
+        for batch in split_into_batches(plan, answers=count, key_sets=last - first):
+            rows = batch if waiting is None else waiting[batch]
+            few = environment if count == answers == 1 else select_rows(environment, rows)
+            buffers.restart()
             seen = observe(question, few, nodes, source)
             for tally, measured in zip(tallies, seen.values, strict=True):
-                tally.add(measured, seen.kept, waiting[batch])
+                tally.add(measured, seen.kept, rows, is_first=first == 0)
         decisions = [tally.decide() for tally in tallies]
-        is_open = np.zeros(answers, dtype=bool)
-        is_open[waiting] = _find_open(decisions)[waiting]
-        waiting = np.flatnonzero(is_open)
-        if not len(waiting):
+        is_open &= _find_open(decisions)
+        if not is_open.any():
             break
+        waiting = np.flatnonzero(is_open)
         first = last
     return tallies, decisions, is_open
 
@@ -332,8 +431,9 @@ def _find_open(decisions: Sequence[tuple[Flags, Flags]]) -> Flags:
 
     That is where the best level that is not missed is undecided rather than cleared.
     """
-    flags = []
+    is_open = np.zeros(len(decisions[0][0]), dtype=bool)
     for cleared, undecided in decisions:
-        best = (cleared | undecided).argmax(axis=1)
-        flags.append(undecided[np.arange(len(best)), best])
-    return np.asarray(np.any(flags, axis=0))
+        if undecided.any():
+            best = (cleared | undecided).argmax(axis=1)
+            is_open |= undecided[np.arange(len(best)), best]
+    return is_open

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.engine.judge.cases import JudgeCase, stack_cases
-from grader.engine.judge.trials import judge_cases
+from grader.engine.judge.hopeless import find_hopeless
+from grader.engine.judge.trials import judge_cases, stack_fixed
 from grader.engine.question import (
     MeasuredCriterion,
     Misconception,
@@ -122,13 +123,37 @@ def _find_passing_factor(
         return None
     own, *others = answer.cases
     tries = misconception.tries or (1.0,)
-    # Most factors fail on the student's own variant, where all are tried at once.
-    passed = _try_factors(question, misconception, affected, [own] * len(tries), tries, context)
-    for factor in (each for each, passes in zip(tries, passed, strict=True) if passes):
-        factors = [factor] * len(others)
-        if all(_try_factors(question, misconception, affected, others, factors, context)):
-            return factor
+    mended = _mend_cases(question, misconception, affected, [own] * len(tries), tries)
+    # Most factors fail plainly on the student's own variant, and the first that does not will do.
+    candidates = _list_hopeful(question, affected, mended, context)
+    for group in _group(candidates):
+        passed = _judge_mended(question, [mended[place] for place in group], context)
+        for factor in (tries[place] for place, passes in zip(group, passed, strict=True) if passes):
+            changed = _mend_cases(question, misconception, affected, others, [factor] * len(others))
+            if all(_judge_mended(question, changed, context)):
+                return factor
     return None
+
+
+def _group(places: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Groups that double in size: what comes early is cheap, and all together take few calls."""
+    size = 1
+    while places:
+        yield places[:size]
+        places, size = places[size:], 2 * size
+
+
+def _list_hopeful(
+    question: Question,
+    affected: Sequence[SampledCriterion],
+    cases: Sequence[JudgeCase],
+    context: SamplingContext,
+) -> list[int]:
+    """The places of the cases that may earn everything."""
+    measured = [each for each in affected if isinstance(each, MeasuredCriterion)]
+    environment = stack_fixed(question, cases, measured)
+    is_hopeless = find_hopeless(question, measured, environment, context)
+    return [place for place in range(len(cases)) if not is_hopeless[place]]
 
 
 def list_affected(question: Question, misconception: Misconception) -> list[SampledCriterion]:
@@ -148,20 +173,19 @@ def _are_needs_met(affected: Sequence[SampledCriterion], credits: Mapping[str, D
     return all(each.needs is None or each.needs in ids or credits[each.needs] for each in affected)
 
 
-def _try_factors(
+def _mend_cases(
     question: Question,
     misconception: Misconception,
     affected: Sequence[SampledCriterion],
     cases: Sequence[JudgeCase],
     factors: Sequence[float],
-    context: SamplingContext,
-) -> list[bool]:
-    """For every case whether it earns everything when it is changed with its factor."""
+) -> list[JudgeCase]:
+    """Every case with its answer changed by its factor."""
     if not cases:
         return []
     changed = compute_mended(question, misconception, stack_cases(cases), factors)
     ids = frozenset(each.id for each in affected)
-    mended = [
+    return [
         replace(
             case,
             arrays={**case.arrays, **{name: values[[row]] for name, values in changed.items()}},
@@ -169,8 +193,14 @@ def _try_factors(
         )
         for row, case in enumerate(cases)
     ]
-    full = [True] * len(mended)
-    for finding in judge_cases(question, mended, context):
+
+
+def _judge_mended(
+    question: Question, cases: Sequence[JudgeCase], context: SamplingContext
+) -> list[bool]:
+    """For every case whether it earns everything by the criteria that it counts for."""
+    full = [True] * len(cases)
+    for finding in judge_cases(question, cases, context):
         full[finding.place] &= finding.credit[1] == 1.0
     return full
 

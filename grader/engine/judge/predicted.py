@@ -26,7 +26,7 @@ from grader.engine.sample.context import (
     to_nine_digits,
 )
 from grader.engine.sample.observe import observe, select_rows
-from grader.engine.sample.plans import is_sampled
+from grader.engine.sample.plans import is_sampled, plan_for
 from grader.formula.eval.evaluate import Environment
 
 Array = NDArray[Any]
@@ -67,9 +67,10 @@ def compare_predictions(
 ) -> Predictions:
     """Compare predicted numbers with what is measured or computed for every answer."""
     key_sets = question.key_sets.counts[0] if question.key_sets else 1
+    plan = plan_for(question, [each.expected for each in criteria])
     lines: list[list[Verdict]] = []
     answers = count_answers(environment)
-    for part in split_into_batches(question, answers=answers, key_sets=key_sets):
+    for part in split_into_batches(plan, answers=answers, key_sets=key_sets):
         few = environment if answers == 1 else select_rows(environment, part)
         lines += _compare_batch(question, criteria, few, context)
     return Predictions(lines)

@@ -7,8 +7,7 @@ often.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,9 @@ from numpy.typing import NDArray
 from grader.engine.judge.judge import Judge
 from grader.engine.judge.measured import count_within
 from grader.engine.question import Level, MeasuredCriterion
-from grader.engine.random.variants import Variant
 from grader.engine.sample.context import SATURATED_EXPONENT, scale_down_answers, split_into_batches
-from grader.engine.sample.observe import add_fixed_values, observe, select_rows
-from grader.engine.sample.plans import list_saturating_fields
+from grader.engine.sample.observe import compute_fixed_values, observe, select_rows
+from grader.engine.sample.plans import Plan, list_saturating_fields, plan_for
 from grader.engine.sequential import compute_threshold
 from grader.errors import FormulaError
 from grader.formula.eval.evaluate import Environment
@@ -50,12 +48,9 @@ class Prefilter:
 
     def prepare(self, variants: Environment) -> Environment:
         """Variants side by side, with what depends on them alone computed once for all answers."""
-        nodes = [each.measure for each in self.criteria]
-        # Which variants these are does not matter where there are several.
-        several: Sequence[Variant] = [_ANY_VARIANT, _ANY_VARIANT]
-        return (
-            add_fixed_values(self.judge.question, variants, nodes, several) if nodes else variants
-        )
+        if not self.criteria:
+            return variants
+        return replace(variants, ready=compute_fixed_values(self._plan, variants))
 
     def sift(self, answer: Answer, variants: Environment) -> _Flags:
         """(variants,) whether the answer may earn everything there."""
@@ -67,9 +62,13 @@ class Prefilter:
         placed, _ = scale_down_answers(
             placed, list_saturating_fields(self.judge.question), SATURATED_EXPONENT
         )
-        for part in split_into_batches(self.judge.question, answers=count, key_sets=self._sets):
+        for part in split_into_batches(self._plan, answers=count, key_sets=self._sets):
             maybe[part] = self._sift(select_rows(placed, part))
         return maybe
+
+    @property
+    def _plan(self) -> Plan:
+        return plan_for(self.judge.question, [each.measure for each in self.criteria])
 
     @property
     def _sets(self) -> int:
@@ -86,9 +85,6 @@ class Prefilter:
             if source is None or measured.shape[1] > 1:
                 maybe &= _may_hold(criterion.levels[0], measured, seen.kept)
         return maybe
-
-
-_ANY_VARIANT = Variant("", {}, {})
 
 
 def _count_variants(variants: Environment) -> int:

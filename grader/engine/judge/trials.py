@@ -24,6 +24,7 @@ from grader.engine.question import (
 )
 from grader.engine.sample.context import SamplingContext
 from grader.engine.sample.observe import add_fixed_values
+from grader.formula.eval.evaluate import Environment
 
 Array = NDArray[Any]
 
@@ -123,18 +124,25 @@ def judge_cases(
     predicted = [each for each in question.criteria if isinstance(each, PredictedCriterion)]
     if places := _list_places(cases, measured):
         few = [cases[place] for place in places]
-        environment = add_fixed_values(
-            question,
-            stack_cases(few),
-            [each.measure for each in measured],
-            [each.variant for each in few],
-        )
+        environment = stack_fixed(question, few, measured)
         judged = measure(question, measured, environment, context)
         yield from _list_findings(cases, places, measured, judged)
     if places := _list_places(cases, predicted):
         environment = stack_cases([cases[place] for place in places])
         compared = compare_predictions(question, predicted, environment, context)
         yield from _list_findings(cases, places, predicted, compared)
+
+
+def stack_fixed(
+    question: Question, cases: Sequence[JudgeCase], criteria: Sequence[MeasuredCriterion]
+) -> Environment:
+    """Cases side by side, with what their variants alone say about some criteria."""
+    return add_fixed_values(
+        question,
+        stack_cases(cases),
+        [each.measure for each in criteria],
+        [each.variant for each in cases],
+    )
 
 
 def _list_places(cases: Sequence[JudgeCase], criteria: Sequence[SampledCriterion]) -> list[int]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.engine.random.noise import NoiseBank, NoiseName
+from grader.formula.eval.buffers import FRESH, Buffers
 from grader.formula.eval.evaluate import (
     Environment,
     Evaluation,
@@ -51,7 +52,7 @@ class GaussianKeys:
         deviation = np.sqrt(Evaluation(environment).value(self.variance))
         noise = source.normals(name, self.mean.shape.axes)
         if self.stretch is None:
-            return SampledKeys(mean, deviation, noise)
+            return SampledKeys(mean, deviation, noise, buffers=environment.buffers)
         return SampledKeys(
             mean,
             deviation,
@@ -59,6 +60,7 @@ class GaussianKeys:
             position=environment.indices[self.stretch.index],
             stretch=np.sqrt(Evaluation(environment).value(self.stretch.by))
             * source.normals(f"{name}/stretch", ()),
+            buffers=environment.buffers,
         )
 
 
@@ -127,6 +129,8 @@ class SampledKeys(LazyMatrix):
     noise : (n, S, d) array
     position : (B,) array of the stretched key's index, or None
     stretch : (B, S) array of the factors by which that key is moved along its mean
+    buffers
+        Where the scores lie.
     """
 
     mean: Array
@@ -134,21 +138,23 @@ class SampledKeys(LazyMatrix):
     noise: Array
     position: NDArray[np.intp] | None = None
     stretch: Array | None = None
+    buffers: Buffers = FRESH
 
-    def product(self, vectors: Array) -> Array:
-        """The noise times one vector per answer, of shape (B, n, S)."""
-        keys, sets, size = self.noise.shape
-        # The vector is scaled first, or a large one would overflow in the product.
-        small = self.deviation * vectors[:, 0]
-        scores = np.matmul(small, self.noise.reshape(keys * sets, size).T)
-        return np.asarray(scores.reshape(-1, keys, sets))
-
-    def times(self, vectors: Array, product: Array | None = None) -> Array:
+    def times(self, vectors: Array) -> Array:
         """Keys times one vector per answer: scores of shape (B, S, n)."""
         if vectors.shape[1] != 1:
             return np.asarray(np.matmul(self.whole(), vectors[..., None])[..., 0])
+        keys, sets, size = self.noise.shape
         middle = multiply_columns(self.mean, vectors).swapaxes(1, 2)
-        scores = (self.product(vectors) if product is None else product) + middle
+        # The vector is scaled first, or a large one would overflow in the product.
+        small = self.deviation * vectors[:, 0]
+        scores = self.buffers.take((len(small), keys, sets))
+        np.matmul(
+            small,
+            self.noise.reshape(keys * sets, size).T,
+            out=scores.reshape(len(small), keys * sets),
+        )
+        scores += middle
         if self.position is not None and self.stretch is not None:
             answers = np.arange(len(scores))
             shift = take_row(middle[:, None], self.position)[:, 0, 0]
@@ -194,8 +200,8 @@ def sample_key_sets(
         environment.indices,
         environment.kept,
         environment.ready,
-        environment.products,
         environment.read_once,
+        environment.buffers,
     )
     for name, node in key_sets.numbers.items():
         if name not in values:

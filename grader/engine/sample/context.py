@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.engine.question import Question
 from grader.engine.random.keysets import GRADING, NoiseSource
 from grader.engine.random.noise import NoiseBank
+from grader.engine.sample.plans import Plan
 from grader.formula.eval.evaluate import Environment
 
 #: Bounds are kept with this relative slack, so that the last bits of a matrix product, which
@@ -46,15 +46,10 @@ def count_answers(environment: Environment) -> int:
     return max(lengths, default=1)
 
 
-def split_into_batches(question: Question, *, answers: int, key_sets: int) -> list[slice]:
-    """Cut answers into parts whose arrays stay within the cache."""
-    at_once = max(1, _MAX_BATCH_NUMBERS // (key_sets * _count_numbers(question)))
+def split_into_batches(plan: Plan, *, answers: int, key_sets: int) -> list[slice]:
+    """Cut answers into parts whose arrays stay near the cache."""
+    at_once = max(1, _MAX_BATCH_NUMBERS // (key_sets * plan.width))
     return [slice(start, start + at_once) for start in range(0, answers, at_once)]
-
-
-def _count_numbers(question: Question) -> int:
-    """How many numbers a key set holds for one answer, at the most."""
-    return max((node.shape.size for node in question.compute.values()), default=1)
 
 
 def to_nine_digits(value: float) -> float:

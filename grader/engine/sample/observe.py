@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from grader.engine.question import Question
 from grader.engine.random.keysets import NoiseSource, sample_key_sets
 from grader.engine.random.variants import Variant, stack_variants
 from grader.engine.sample.plans import Plan, plan_for
-from grader.formula.eval.evaluate import Environment, Evaluation, LazyMatrix
-from grader.formula.typed.tree import Multiply, Name, Node
+from grader.formula.eval.evaluate import Environment, Evaluation
+from grader.formula.typed.tree import Node
 
 Array = NDArray[Any]
 
@@ -48,15 +48,30 @@ def add_fixed_values(
 ) -> Environment:
     """Add what depends on the variants alone, computed once for a single variant."""
     plan = plan_for(question, nodes)
+    missing = [row for row, each in enumerate(variants) if plan not in each.known]
+    if missing:
+        few = select_rows(environment, np.array(missing)) if len(variants) > 1 else environment
+        _keep_fixed_values(plan, few, [variants[row] for row in missing])
+    ready = variants[0].known[plan]
     if len(variants) > 1:
-        return replace(environment, ready=_compute_fixed_values(plan, environment))
-    known = variants[0].known
-    if plan not in known:
-        known[plan] = _compute_fixed_values(plan, environment)
-    return Environment(environment.values, environment.indices, ready=known[plan])
+        known = [each.known[plan] for each in variants]
+        ready = {node: np.concatenate([each[node] for each in known]) for node in ready}
+    return Environment(environment.values, environment.indices, ready=ready)
 
 
-def _compute_fixed_values(plan: Plan, environment: Environment) -> dict[int, Array]:
+def _keep_fixed_values(plan: Plan, environment: Environment, variants: Sequence[Variant]) -> None:
+    """Compute what depends on the variants alone, and keep it with each of them."""
+    computed = compute_fixed_values(plan, environment)
+    for row, variant in enumerate(variants):
+        variant.known[plan] = {
+            # A copy, or one variant would keep the values of all the others in memory.
+            node: value[row : row + 1].copy("K") if len(value) > 1 else value
+            for node, value in computed.items()
+        }
+
+
+def compute_fixed_values(plan: Plan, environment: Environment) -> dict[int, Array]:
+    """The values of what depends on the variants alone, by the identity of its node."""
     evaluation = Evaluation(environment)
     with np.errstate(all="ignore"):
         return {id(node): evaluation.value(node) for node in plan.fixed}
@@ -72,7 +87,7 @@ def select_rows(environment: Environment, rows: NDArray[np.intp] | slice) -> Env
         {name: select(value) for name, value in environment.values.items()},
         {name: select(index) for name, index in environment.indices.items()},
         ready={node: select(value) for node, value in environment.ready.items()},
-        products={node: select(value) for node, value in environment.products.items()},
+        buffers=environment.buffers,
     )
 
 
@@ -81,7 +96,8 @@ def observe(
 ) -> Observations:
     """Compute quantities on the source's key sets, of shape (answers, key sets, …).
 
-    Values may hold infinities and NaN where an answer overflows; the caller looks.
+    Values may hold infinities and NaN where an answer overflows; the caller looks. They may lie in
+    the environment's buffers.
     """
     with np.errstate(all="ignore"):
         return _observe(question, environment, nodes, source)
@@ -103,38 +119,13 @@ def _observe(
         environment.indices,
         kept,
         environment.ready,
-        environment.products,
         plan.read_once,
+        environment.buffers,
     )
     evaluation = Evaluation(known)
     for name, node in plan.steps:
         values[name] = evaluation.value(node)
-    return Observations(tuple(evaluation.value(node) for node in nodes), kept)
-
-
-def add_noise_products(
-    question: Question, environment: Environment, nodes: Sequence[Node], source: NoiseSource
-) -> Environment:
-    """Take the products with the noise for many answers at once.
-
-    That is one large matrix product instead of many small ones; what follows is better done for
-    few answers at a time, within the cache.
-    """
-    plan = plan_for(question, nodes)
-    if question.key_sets is None or not plan.products:
-        return environment
-    with np.errstate(all="ignore"):
-        sampled = sample_key_sets(question.key_sets, plan.samples, environment, source)
-        products = {id(node): _compute_product(node, sampled) for node in plan.products}
-    numbers = {name: sampled.values[name] for name in question.key_sets.numbers}
-    return replace(environment, values={**environment.values, **numbers}, products=products)
-
-
-def _compute_product(node: Multiply, environment: Environment) -> Array:
-    assert isinstance(node.left, Name), "a plan's products are those of named keys"
-    keys = environment.values[node.left.name]
-    assert isinstance(keys, LazyMatrix), "a plan's products are those of sampled keys"
-    return keys.product(Evaluation(environment).value(node.right))
+    return Observations(tuple(evaluation.value(node) for node in plan.results), kept)
 
 
 def _compute_kept(question: Question, environment: Environment) -> Array | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.engine.question import MeasuredCriterion, PredictedCriterion, Question
+from grader.engine.sample.distances import reduce_distances
 from grader.formula.typed.tree import (
     Add,
     FamilyMember,
@@ -14,11 +15,10 @@ from grader.formula.typed.tree import (
     Multiply,
     Name,
     Node,
-    Product,
+    Series,
     UnitVector,
     collect_names,
     has_bound_index,
-    list_nodes,
 )
 
 
@@ -26,57 +26,94 @@ from grader.formula.typed.tree import (
 class Plan:
     """The way to some nodes' values.
 
-    `samples` are the key sets' quantities that are needed; `products` those products of keys with
-    unsampled vectors that can be taken for many answers at once; `fixed` what depends on the
-    variant alone; `steps` are the quantities to compute, in order, and `read_once` those of them
-    that are read in one place only.
+    `nodes` are those that were asked for, and `results` what is computed in their place, which
+    gives the same. `samples` are the key sets' quantities that are needed; `fixed` what depends on
+    the variant alone; `steps` are the quantities to compute, in order, and `read_once` those of
+    them that are read in one place only. `width` is the size of the largest step: how many numbers
+    a key set holds for one answer.
     """
 
     nodes: tuple[Node, ...]
+    results: tuple[Node, ...]
     samples: frozenset[str]
     steps: tuple[tuple[str, Node], ...]
-    products: tuple[Multiply, ...]
     fixed: tuple[Node, ...]
     read_once: frozenset[str]
+    width: int
 
 
 def _make_plan(question: Question, nodes: Sequence[Node]) -> Plan:
-    wanted = set().union(*(collect_names(node) for node in nodes)) if nodes else set()
+    drawn = frozenset(name for draw in question.draws for name in draw.names)
+    steps = _list_steps(question, nodes)
+    wanted = _collect_all_names([*steps.values(), *nodes])
+    once = _find_read_once(steps, nodes, drawn)
+    results = list(nodes)
+    # On a single key set it would cost more to prepare than it saves.
+    if question.key_sets is not None:
+        products = {name: node for name, node in steps.items() if name in once}
+        results = [
+            reduce_distances(node, products, lambda part: _is_fixed(part, drawn)) for node in nodes
+        ]
+        # What was moved to where it is read is no step any more.
+        read = _collect_all_names([*steps.values(), *results])
+        steps = {name: node for name, node in steps.items() if name in read}
+    roots = [*steps.values(), *results]
+    key_sets = question.key_sets
+    samples: frozenset[str] = frozenset()
+    if key_sets is not None:
+        if key_sets.keep is not None and wanted & {*key_sets.rules, "left_out"}:
+            wanted |= collect_names(key_sets.keep)
+        samples = frozenset(wanted & set(key_sets.rules))
+    return Plan(
+        nodes=tuple(nodes),
+        results=tuple(results),
+        samples=samples,
+        steps=tuple(steps.items()),
+        fixed=tuple(each for root in roots for each in _fixed_parts(root, drawn)),
+        read_once=once,
+        width=max((node.shape.size for node in steps.values()), default=1),
+    )
+
+
+def _list_steps(question: Question, nodes: Sequence[Node]) -> dict[str, Node]:
+    """What must be computed before some nodes can be, in order."""
+    wanted = _collect_all_names(nodes)
     steps = []
     for name, node in reversed(list(question.compute.items())):
         if name in wanted:
             steps.append((name, node))
             wanted |= collect_names(node)
-    roots = [*(node for _, node in steps), *nodes]
-    drawn = frozenset(name for draw in question.draws for name in draw.names)
-    fixed = tuple(each for root in roots for each in _fixed_parts(root, drawn))
-    read = Counter(
-        each.name for root in roots for each in list_nodes(root) if isinstance(each, Name)
-    ) + Counter(
-        each.family.source
-        for root in roots
-        for each in list_nodes(root)
-        if isinstance(each, FamilyMember)
-    )
+    return dict(reversed(steps))
+
+
+def _collect_all_names(nodes: Iterable[Node]) -> set[str]:
+    return {name for node in nodes for name in collect_names(node)}
+
+
+def _find_read_once(
+    steps: Mapping[str, Node], nodes: Sequence[Node], drawn: frozenset[str]
+) -> frozenset[str]:
+    """The steps whose value may be overwritten by the only one that reads it."""
+    read = Counter(name for root in (*steps.values(), *nodes) for name in _list_reads(root))
     # Only what is computed anew each time may be overwritten, not what is kept with the variant.
-    once = frozenset(
+    return frozenset(
         name
-        for name, node in steps
+        for name, node in steps.items()
         if read[name] == 1 and isinstance(node, Multiply | Add) and not collect_names(node) <= drawn
     )
-    key_sets = question.key_sets
-    if key_sets is None:
-        return Plan(tuple(nodes), frozenset(), tuple(steps[::-1]), (), fixed, once)
-    if key_sets.keep is not None and wanted & {*key_sets.rules, "left_out"}:
-        wanted |= collect_names(key_sets.keep)
-    products = tuple(
-        each
-        for root in roots
-        for each in list_nodes(root)
-        if isinstance(each, Multiply) and _is_early(question, each)
-    )
-    samples = frozenset(wanted & set(key_sets.rules))
-    return Plan(tuple(nodes), samples, tuple(steps[::-1]), products, fixed, once)
+
+
+def _list_reads(node: Node) -> Iterator[str]:
+    """The names that a tree reads, as often as it reads them."""
+    match node:
+        case Name(name=name):
+            yield name
+        case FamilyMember(family=family):
+            yield family.source
+    for child in node.children():
+        # The body of a sum is computed for every term.
+        for _ in range(2 if isinstance(node, Series) else 1):
+            yield from _list_reads(child)
 
 
 def _names_outside_softmax(node: Node) -> Iterator[str]:
@@ -89,25 +126,19 @@ def _names_outside_softmax(node: Node) -> Iterator[str]:
         yield from _names_outside_softmax(child)
 
 
+def _is_fixed(node: Node, drawn: frozenset[str]) -> bool:
+    """Whether a part of a tree depends on the variant alone."""
+    return collect_names(node) <= drawn and not has_bound_index(node)
+
+
 def _fixed_parts(node: Node, drawn: frozenset[str]) -> Iterator[Node]:
     """The largest parts of a tree that depend on the variant alone and are worth keeping."""
-    if collect_names(node) <= drawn and not has_bound_index(node):
+    if _is_fixed(node, drawn):
         if any(True for _ in node.children()) or isinstance(node, UnitVector):
             yield node
         return
     for child in node.children():
         yield from _fixed_parts(child, drawn)
-
-
-def _is_early(question: Question, node: Multiply) -> bool:
-    """Whether a product is one of sampled keys with something that no key set changes."""
-    match node:
-        case Multiply(left=Name(name=name), product=Product.MATRIX_COLUMN):
-            assert question.key_sets is not None, "the caller looked"
-            known = {*question.key_sets.rules, *question.compute}
-            return name in question.key_sets.rules and not collect_names(node.right) & known
-        case _:
-            return False
 
 
 def plan_for(question: Question, nodes: Sequence[Node]) -> Plan:

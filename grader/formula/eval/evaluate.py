@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from grader.domain.shapes import Kind, Shape
 from grader.errors import FormulaError
 from grader.formula.errors import make_error
+from grader.formula.eval.buffers import FRESH, Buffers
 from grader.formula.eval.failures import describe_failure
 from grader.formula.eval.functions import inverse
 from grader.formula.render import to_short_text
@@ -35,11 +36,7 @@ class LazyMatrix(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def product(self, vectors: Array) -> Array:
-        """The costly part of `times`, which can be taken for many answers beforehand."""
-
-    @abstractmethod
-    def times(self, vectors: Array, product: Array | None = None) -> Array:
+    def times(self, vectors: Array) -> Array:
         """The matrix times a column, for every answer and key set."""
 
     @abstractmethod
@@ -111,21 +108,34 @@ class Environment:
     """The values of all names: arrays, and drawn indices with one entry for each answer.
 
     `kept` marks the key sets that count. `ready` holds the values of nodes that were computed
-    before, by the node's identity, and `products` the costly part of products with `Rows`.
-    `read_once` names values that may be overwritten when they are read.
+    before, by the node's identity. `read_once` names values that may be overwritten when they are
+    read. Large intermediate arrays lie in `buffers`.
     """
 
     values: Mapping[str, Array | LazyMatrix]
     indices: Mapping[str, NDArray[np.intp]] = field(default_factory=dict)
     kept: Array | None = None
     ready: Mapping[int, Array] = field(default_factory=dict)
-    products: Mapping[int, Array] = field(default_factory=dict)
     read_once: frozenset[str] = frozenset()
+    buffers: Buffers = FRESH
 
     @classmethod
     def empty(cls) -> Environment:
         """An environment without names, for constants."""
         return cls({})
+
+
+def replace_buffers(environment: Environment, buffers: Buffers) -> Environment:
+    """The same environment with other buffers."""
+    # Several times faster than `dataclasses.replace`.
+    return Environment(
+        environment.values,
+        environment.indices,
+        environment.kept,
+        environment.ready,
+        environment.read_once,
+        buffers,
+    )
 
 
 def evaluate(node: t.Node, environment: Environment) -> Array:
@@ -219,8 +229,7 @@ class Evaluation:
             left = self.value(node.left)
         if isinstance(left, LazyMatrix):
             if node.product is t.Product.MATRIX_COLUMN:
-                product = self.environment.products.get(id(node))
-                return left.times(self.value(node.right), product)
+                return left.times(self.value(node.right))
             left = left.whole()
         return multiply(node.product, left, self.value(node.right), node.shape)
 
@@ -253,7 +262,9 @@ class Evaluation:
             return node.function.compute(*values, shapes=node.shapes, kept=self.environment.kept)
         if node.function.reuses:
             spare = self._is_spare(node.arguments[0])
-            return node.function.compute(*values, shapes=node.shapes, spare=spare)
+            return node.function.compute(
+                *values, shapes=node.shapes, spare=spare, buffers=self.environment.buffers
+            )
         return node.function.compute(*values, shapes=node.shapes)
 
     def _is_spare(self, node: t.Node) -> bool:

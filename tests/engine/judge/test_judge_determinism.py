@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any
 
@@ -79,6 +80,16 @@ def test_repeats_agree() -> None:
 
     for _ in range(3):
         assert one_by_one() == first
+
+
+def test_threads_that_judge_at_once_do_not_disturb_each_other() -> None:
+    expected = one_by_one()
+
+    with ThreadPoolExecutor(4) as pool:
+        judged_at_once = [pool.submit(one_by_one) for _ in range(8)]
+
+    for each in judged_at_once:
+        assert each.result() == expected
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])

@@ -195,12 +195,8 @@ class Watched(LazyMatrix):
         self.matrices = matrices
         self.asked: list[str] = []
 
-    def product(self, vectors: Array) -> Array:
-        self.asked.append("product")
-        return self.times(vectors)
-
-    def times(self, vectors: Array, product: Array | None = None) -> Array:
-        self.asked.append("times" if product is None else "times, given a product")
+    def times(self, vectors: Array) -> Array:
+        self.asked.append("times")
         return np.asarray(np.matmul(self.matrices, vectors[..., None])[..., 0])
 
     def row(self, position: int | NDArray[np.intp]) -> Array:
@@ -235,16 +231,6 @@ def test_a_matrix_is_built_only_where_there_is_no_other_way(text: str, asked: li
         evaluate(read(text), watched), evaluate(read(text), ENVIRONMENT), rtol=1e-12
     )
     assert keys.asked == asked
-
-
-def test_a_product_that_was_taken_beforehand_is_handed_on() -> None:
-    keys = Watched(K)
-    node = read("k q")
-    known = Environment({"k": keys, "q": Q}, products={id(node): np.zeros(1)})
-
-    evaluate(node, known)
-
-    assert keys.asked == ["times, given a product"]
 
 
 def test_a_family_by_columns_of_a_matrix_that_is_never_built_takes_columns() -> None:

@@ -1,0 +1,120 @@
+"""Distances from a point that the variant fixes, measured in fewer dimensions.
+
+`|M x - t|` with a (d, n) matrix M is `|R (x, -1)|`, where R is the triangle in the QR decomposition
+of M with t beside it. Lengths stay the same because a rotation keeps them, and so do their digits:
+unlike with a Gram matrix, nothing is squared before it is subtracted. R has n + 1 rows instead of
+d, and it is computed once for a variant, while x differs from key set to key set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.domain.shapes import Kind, Shape, make_matrix_shape
+from grader.formula.eval.buffers import Buffers
+from grader.formula.eval.functions import Function, compute_norm
+from grader.formula.typed.tree import FunctionCall, Multiply, Name, Node, Product
+
+Array = NDArray[Any]
+
+N = TypeVar("N", bound=Node)
+
+
+def reduce_distances(
+    node: Node, products: Mapping[str, Node], is_fixed: Callable[[Node], bool]
+) -> Node:
+    """The same tree, with distances in fewer dimensions where that is possible.
+
+    Parameters
+    ----------
+    products
+        Named values that may be computed where they are read, instead of beforehand.
+    is_fixed
+        Whether a node depends on the variant alone.
+    """
+    if isinstance(node, FunctionCall) and node.name == "distance":
+        first, second = node.arguments
+        for moving, target in ((first, second), (second, first)):
+            if isinstance(moving, Name):
+                moving = products.get(moving.name, moving)
+            if is_fixed(target) and _is_reducible(moving, is_fixed):
+                return _make_reduced(node, moving, target)
+    return _map_children(node, lambda child: reduce_distances(child, products, is_fixed))
+
+
+def _is_reducible(node: Node, is_fixed: Callable[[Node], bool]) -> bool:
+    match node:
+        case Multiply(product=Product.MATRIX_COLUMN, left=matrix):
+            return is_fixed(matrix) and matrix.shape.rows > matrix.shape.columns + 1
+        case _:
+            return False
+
+
+def _make_reduced(node: FunctionCall, product: Node, target: Node) -> Node:
+    assert isinstance(product, Multiply), "the caller looked"
+    matrix, column = product.left, product.right
+    size = matrix.shape.columns + 1
+    triangle = FunctionCall(
+        name="triangle",
+        function=_TRIANGLE,
+        arguments=(matrix, target),
+        shapes=(matrix.shape, target.shape),
+        shape=make_matrix_shape(size, size),
+        start=node.start,
+    )
+    return replace(
+        node,
+        function=_REDUCED_DISTANCE,
+        arguments=(triangle, column),
+        shapes=(triangle.shape, column.shape),
+    )
+
+
+def _compute_triangle(matrices: Array, targets: Array, *, shapes: Sequence[Shape]) -> Array:
+    if shapes[1].kind is not Kind.COLUMN:
+        targets = targets.reshape(*targets.shape[:2], -1)
+    axes = np.broadcast_shapes(matrices.shape[:2], targets.shape[:2])
+    columns = (matrices, targets[..., None])
+    beside = [np.broadcast_to(each, (*axes, *each.shape[2:])) for each in columns]
+    return np.asarray(np.linalg.qr(np.concatenate(beside, axis=-1), mode="r"))
+
+
+def _compute_reduced_distance(
+    triangles: Array, columns: Array, *, shapes: Sequence[Shape], spare: bool, buffers: Buffers
+) -> Array:
+    assert triangles.shape[1] == 1, "no key set changes what the variant fixes"
+    # With the key sets on the last axis, sums over the few rows run along contiguous numbers.
+    answers = max(len(triangles), len(columns))
+    rows = buffers.scratch((answers, triangles.shape[2], columns.shape[1]))
+    np.matmul(triangles[:, 0, :, :-1], columns.swapaxes(1, 2), out=rows)
+    rows -= triangles[:, 0, :, -1:]
+    return compute_norm(rows.swapaxes(1, 2))
+
+
+def _refuse_shapes(shapes: Sequence[Shape]) -> Shape:
+    raise AssertionError("these functions have no name that could be called")
+
+
+_TRIANGLE = Function((2, 2), _refuse_shapes, _compute_triangle)
+_REDUCED_DISTANCE = Function((2, 2), _refuse_shapes, _compute_reduced_distance, reuses=True)
+
+
+def _map_children(node: N, change: Callable[[Node], Node]) -> N:
+    """The node with its children changed; the node itself where none is."""
+    changed: dict[str, Any] = {}
+    for each in fields(node):
+        value = getattr(node, each.name)
+        if isinstance(value, Node):
+            new: Any = change(value)
+            if new is not value:
+                changed[each.name] = new
+        elif isinstance(value, tuple) and any(isinstance(item, Node) for item in value):
+            new = tuple(change(item) if isinstance(item, Node) else item for item in value)
+            if any(one is not other for one, other in zip(new, value, strict=True)):
+                changed[each.name] = new
+    return replace(node, **changed) if changed else node
