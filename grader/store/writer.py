@@ -31,8 +31,8 @@ Handler = Callable[[Session, Sequence[Piece]], Sequence[Result | KeysetError]]
 MAX_BATCH_SIZE = 64
 #: Maximum time that a caller waits.
 MAX_WAIT_SECONDS = 30.0
-#: Maximum pieces in the queue; more are refused at once.
-MAX_QUEUE_LENGTH = 4096
+#: Maximum pieces in the queue, which takes a few seconds to work through; more are refused at once.
+MAX_QUEUE_LENGTH = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +94,16 @@ class Writer:
 
     def _queue(self, queued: _QueuedPiece) -> None:
         with self._changed:
-            if self._is_stopping:
-                raise Unavailable("The service is about to end; nothing was changed. Try again.")
-            if len(self._line) >= MAX_QUEUE_LENGTH:
-                raise Unavailable("Too much is waiting just now; nothing was changed. Try again.")
+            self.refuse_unavailable()
             self._line.append(queued)
             self._changed.notify()
+
+    def refuse_unavailable(self) -> None:
+        """Refuse a caller at once for whom there will be no place in the queue."""
+        if self._is_stopping:
+            raise Unavailable("The service is about to end; nothing was changed. Try again.")
+        if len(self._line) >= MAX_QUEUE_LENGTH:
+            raise Unavailable("Too much is waiting just now; nothing was changed. Try again.")
 
     async def submit(self, handler: Handler[Piece, Result], piece: Piece) -> Result:
         """Carry out a piece, together with others that are queued for the same handler.

@@ -260,14 +260,14 @@ def make_grade_line(
         pending=standing.pending,
         attempts=standing.attempts,
         counted_attempt_id=standing.counted_attempt_id,
-        counted_points=standing.counted_points,
-        counted_pending=standing.counted_pending,
         late_days=standing.late_days,
         is_overridden=standing.is_overridden,
         needs_person=standing.needs_person,
-        changes=before.changes if before else 0,
+        changes=before.changes if before else 1,
         changed_at=before.changed_at if before else at,
+        counted_points=standing.counted_points,
+        counted_pending=standing.counted_pending,
     )
-    if line == before:
+    if before is None or line == before:
         return line
-    return replace(line, changes=line.changes + 1, changed_at=at)
+    return replace(line, changes=before.changes + 1, changed_at=at)

@@ -278,7 +278,7 @@ class _Batch:
             if same is not None:
                 self._answer(each, 200, self._report_again(each, *same))
             elif repeated is not None or each.policy.count_left(each.used):
-                yield replace(each, repeated=repeated)
+                yield each if repeated is None else replace(each, repeated=repeated)
             else:
                 self.results[each.number] = _make_none_left_error(each.policy)
 

@@ -84,7 +84,7 @@ class JudgementRow(Base):
     """The result of an attempt by one version of the rubric; the newest one counts."""
 
     __tablename__ = "judgements"
-    __table_args__ = (UniqueConstraint("attempt_id", "number"), Index(None, "run_id"))
+    __table_args__ = (UniqueConstraint("attempt_id", "number"),)
 
     id: Mapped[Id] = mapped_column(primary_key=True)
     run_id: Mapped[Slug] = mapped_column(ForeignKey("runs.id"))

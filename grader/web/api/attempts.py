@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -109,6 +110,16 @@ class SubmitRoute(StrictRoute):
     A program's request that is plainly in order goes to the writer at once, which asks for a whole
     batch who sends it. FastAPI looks at all others, and says what is wrong with them.
     """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Refuse what would find no place in the queue before any work is done for it."""
+        handle = super().get_route_handler()
+
+        async def handle_unless_full(request: Request) -> Response:
+            get_service(request).writer.refuse_unavailable()
+            return await handle(request)
+
+        return handle_unless_full
 
     async def answer_directly(self, request: ParsedRequest) -> Response | None:
         """Submit an answer that comes with a token."""
