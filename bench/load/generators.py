@@ -50,7 +50,7 @@ def find_wrk() -> str:
 
 
 def run_closed_loop(
-    url: str, requests: Path, *, connections: int, seconds: int, path: str = PATH
+    url: str, requests: Path, *, connections: int, seconds: int = 30, path: str = PATH
 ) -> LoadResult:
     """Send from many connections until the time is over or all requests are sent."""
     command = [

@@ -64,7 +64,7 @@ class Requests:
 
 @contextmanager
 def run_server(
-    database: LoadDatabase, name: str, *, workers: int, requests: Requests
+    database: LoadDatabase, name: str, *, workers: int, requests: Requests, warm_up: int = _WARM_UP
 ) -> Iterator[RunningServer]:
     """Run the service, or the barest endpoint, and send it a few requests before all others."""
     started = (
@@ -73,8 +73,9 @@ def run_server(
         else run_barest(database.barest_url, workers=workers, folder=database.folder)
     )
     with started as server:
-        warm_up = write_requests(database.folder / "warm-up", requests.take(_WARM_UP))
-        run_closed_loop(server.url, warm_up, connections=_WARM_UP_CONNECTIONS, seconds=20)
+        first = requests.take(warm_up)
+        path = write_requests(database.folder / "warm-up", first)
+        run_closed_loop(server.url, path, connections=min(len(first), _WARM_UP_CONNECTIONS))
         yield server
 
 
