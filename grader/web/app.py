@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import cache, partial
 from typing import Any
 
@@ -50,8 +50,16 @@ cannot be read is, and uses no attempt.
 """
 
 
-def make_app(service: Service, caps: BodyLimits | None = None) -> FastAPI:
-    """The app of a service; it starts and stops the service's writer."""
+def make_app(
+    service: Service,
+    caps: BodyLimits | None = None,
+    *,
+    alongside: AbstractContextManager[None] | None = None,
+) -> FastAPI:
+    """The app of a service; it starts and stops the service's writer.
+
+    While the writer works, it is inside `alongside`.
+    """
     background = BackgroundRunner()
 
     @asynccontextmanager
@@ -59,7 +67,8 @@ def make_app(service: Service, caps: BodyLimits | None = None) -> FastAPI:
         anyio.to_thread.current_default_thread_limiter().total_tokens = _READER_THREADS
         service.writer.start()
         tidying = asyncio.create_task(_forget_periodically(service))
-        yield
+        with alongside or nullcontext():
+            yield
         tidying.cancel()
         background.stop()
         service.writer.stop()
