@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from grader.store.database import Session
 from grader.store.tables.base import Base
@@ -67,5 +66,11 @@ def insert_or_replace_where(
 
 
 def _insert(session: Session, table: type[Base]) -> Any:
-    dialect = sqlite if session.get_bind().dialect.name == "sqlite" else postgresql
-    return dialect.insert(table)
+    # The other dialect is not imported, so that the service starts faster.
+    if session.get_bind().dialect.name == "sqlite":
+        from sqlalchemy.dialects import sqlite
+
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert(table)
