@@ -122,6 +122,9 @@ def run_server(*, host: str | None, port: int | None, workers: int | None, is_de
             _serve_with_workers(settings, listener)
     else:
         app = make_app(service, make_body_limits(settings), alongside=filling)
+        if is_demo:
+            # Somebody opens a page at once, which should not wait for what fills the demo.
+            app.state.routes.load()
         uvicorn.Server(_make_config(app, settings)).run(sockets=[listener])
 
 
