@@ -61,7 +61,7 @@ class LazyGroup(TyperGroup):
 
 @contextmanager
 def _pausing_collector() -> Iterator[None]:
-    """Import without looking for garbage, which takes a sixth longer; modules stay to the end."""
+    """Import without looking for garbage, which takes a seventh longer; modules stay to the end."""
     gc.disable()
     try:
         yield

@@ -1,7 +1,7 @@
 """Routes that are imported when the service listens already.
 
-The routes of the API and of the pages, with what only they need, are a third of the time of a
-start. Nobody waits longer because of that: a request that comes before they are there waits for
+The routes of the API and of the pages, with what only they need, are over a quarter of the time of
+a start. Nobody waits longer because of that: a request that comes before they are there waits for
 them, as it would wait for a service that does not listen yet.
 """
 
