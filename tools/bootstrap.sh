@@ -80,6 +80,7 @@ install_everything() {
     # Offline and without isolation, so that nothing unlocked can get in.
     .venv/bin/uv pip install --quiet --python .venv/bin/python --offline \
         --no-deps --no-build-isolation --editable .
+    .venv/bin/python -m compileall -q -j 0 grader
 }
 
 # In a bare environment uv knows no certificates but its own, and not the machine's.

@@ -1,26 +1,35 @@
-"""The demo course of `grader serve --demo`: add it once, print sign-in links and tokens."""
+"""The demo course of `grader serve --demo`: add it once, print ways in, fill it meanwhile."""
 
 from __future__ import annotations
 
 import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from grader.accounts.sign_in import make_sign_in_link
 from grader.accounts.tokens import make_personal_token
 from grader.cli.console import console, print_line
 from grader.cli.database import OPERATOR
+from grader.demo.fill import ProgressCallback, fill_demo, open_demo
 from grader.demo.people import ASSISTANT, INSTRUCTOR, NAMES, RUN_ID, STUDENT
 from grader.domain.roles import ALL_SCOPES, STUDENT_SCOPES, Scope
 from grader.settings import Settings
 from grader.store.database import Session
 from grader.store.queries.courses import find_run
+from grader.store.queries.fills import find_fill
 from grader.store.queries.people import PersonLine, find_people
 from grader.web.service import Service
 
 _TOKEN_DAYS = 30
+#: Between two steps of filling. Commands in another terminal write in this time: on SQLite they ask
+#: now and then, and would never find the database free without it.
+_PAUSE_SECONDS = 0.025
 
 #: Tokens: the environment variable, the owner and the scopes.
 _TOKENS: tuple[tuple[str, str, frozenset[Scope]], ...] = (
@@ -30,12 +39,17 @@ _TOKENS: tuple[tuple[str, str, frozenset[Scope]], ...] = (
 
 
 def prepare_demo(service: Service, settings: Settings, *, students: int = len(NAMES)) -> None:
-    """Add the demo course if it does not exist, and print new sign-in links and tokens."""
+    """Add the demo course if it does not exist, and print new sign-in links and tokens.
+
+    What its students and staff did is added by `filling_demo`.
+    """
     with service.database.read() as session:
         exists = find_run(session, run_id=RUN_ID) is not None
-    if not exists:
-        _add_demo(service, students)
     now = service.clock()
+    if not exists:
+        print_line(f"Adding the demo course with {students} students …")
+        with service.database.write() as session:
+            open_demo(session, service.context, now=now, students=students)
     with service.database.write() as session:
         people = find_people(session, logins=[INSTRUCTOR, ASSISTANT, STUDENT])
         links = {
@@ -47,30 +61,71 @@ def prepare_demo(service: Service, settings: Settings, *, students: int = len(NA
     _print_access(links, exports, _write_exports(settings.data_folder / "demo.env", exports))
 
 
-def _add_demo(service: Service, students: int) -> None:
-    """Fill the demo course; show a progress bar on a terminal and a line elsewhere."""
-    # Only the first start needs these modules.
-    from grader.demo.fill import fill
+@contextmanager
+def filling_demo(service: Service) -> Iterator[None]:
+    """Add what the students and staff of the demo did, in a thread, as far as it is missing.
 
-    columns = (
-        TextColumn("Adding the demo course"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("attempts"),
-        TimeElapsedColumn(),
-    )
+    At the end the thread is stopped after the step that it is at; the next start goes on there.
+    """
+    ending = threading.Event()
+
+    def pause() -> bool:
+        return ending.wait(_PAUSE_SECONDS)
+
+    thread = threading.Thread(target=_fill, args=(service, pause), name="demo", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        thread.join()
+
+
+def _fill(service: Service, should_stop: Callable[[], bool]) -> None:
+    """Fill the demo course; show a progress bar on a terminal and lines elsewhere."""
+    with service.database.read() as session:
+        fill = find_fill(session, run_id=RUN_ID)
+    if fill is None:
+        return
     if not console.is_terminal:
-        print_line(f"Adding the demo course with {students} students and their attempts …")
-    with (
-        Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar,
-        service.database.write() as session,
-    ):
+        print_line("Adding the students' answers while the service runs …")
+    try:
+        with _show_progress() as show:
+            is_full = fill_demo(
+                service.writer.run_now,
+                service.context,
+                clock=service.clock,
+                should_stop=should_stop,
+                progress=show,
+            )
+    except Exception as error:
+        # The service goes on without them, and the pages say that they are missing.
+        service.logs.error("demo_not_filled", error=error)
+        print_line("The demo course could not be filled. The next start tries again.")
+        return
+    if is_full:
+        print_line("The demo course is complete.")
+    else:
+        print_line("The demo course is not complete. The next start goes on with it.")
+
+
+@contextmanager
+def _show_progress() -> Iterator[ProgressCallback]:
+    is_terminal = console.is_terminal
+    bar = Progress(
+        TextColumn("Adding the students' answers"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not is_terminal,
+        # A log that goes to a file goes on to do so.
+        redirect_stderr=is_terminal and sys.stderr.isatty(),
+    )
+    with bar:
         task = bar.add_task("", total=None)
-
-        def show(done: int, of: int) -> None:
-            bar.update(task, completed=done, total=of)
-
-        fill(session, service.context, now=service.clock(), students=students, progress=show)
+        yield lambda done, of: bar.update(task, completed=done, total=of)
 
 
 def _make_exports(

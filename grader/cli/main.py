@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
@@ -56,10 +59,22 @@ class LazyGroup(TyperGroup):
         self._is_formatting_help = False
 
 
+@contextmanager
+def _pausing_collector() -> Iterator[None]:
+    """Import without looking for garbage, which takes a seventh longer; modules stay to the end."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @cache
 def load_command(name: str) -> Any:
     """Import a command."""
-    module = import_module(f"grader.cli.commands.{name}")
+    with _pausing_collector():
+        module = import_module(f"grader.cli.commands.{name}")
     app = getattr(module, "app", None)
     if app is None:
         app = make_typer()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import uvicorn
 from fastapi import FastAPI
@@ -15,7 +16,6 @@ from grader.accounts.people import make_person
 from grader.accounts.sign_in import make_sign_in_link
 from grader.cli.console import console, print_line
 from grader.cli.database import OPERATOR, build_base_url, read_clock
-from grader.cli.demo_course import prepare_demo
 from grader.errors import OperatorError
 from grader.grading.context import GradingContext
 from grader.grading.signing import SigningKey
@@ -79,7 +79,7 @@ def _make_rate_limits(settings: Settings) -> RateLimiter:
 
 def _open_logs(settings: Settings) -> Logger:
     pretty = {"auto": None, "json": False, "text": True}[settings.log_format]
-    return open_logs(sys.stderr, pretty=pretty, level=settings.log_level)
+    return open_logs(pretty=pretty, level=settings.log_level)
 
 
 def make_service_app() -> FastAPI:
@@ -107,15 +107,36 @@ def run_server(*, host: str | None, port: int | None, workers: int | None, is_de
     install_library_logging(service.logs)
     _print_data_location(settings)
     _add_first_operator(service.database, settings)
+    filling: AbstractContextManager[None] = nullcontext()
     if is_demo:
+        # Only a demo needs these modules.
+        from grader.cli.demo_course import filling_demo, prepare_demo
+
         prepare_demo(service, settings)
+        filling = filling_demo(service)
     console.print(f"Listening on [bold]{build_base_url(settings)}[/] (Ctrl+C to stop).")
     if settings.workers > 1:
         service.database.close()
-        _serve_with_workers(settings, listener)
+        # This process answers no requests, so it is the one that fills the demo.
+        with running_writer(service), filling:
+            _serve_with_workers(settings, listener)
     else:
-        app = make_app(service, make_body_limits(settings))
+        app = make_app(service, make_body_limits(settings), alongside=filling)
+        if is_demo:
+            # Somebody opens a page at once, which should not wait for what fills the demo.
+            app.state.routes.load()
         uvicorn.Server(_make_config(app, settings)).run(sockets=[listener])
+
+
+@contextmanager
+def running_writer(service: Service) -> Iterator[None]:
+    """Let the writer work without an app around it."""
+    service.writer.start()
+    try:
+        yield
+    finally:
+        service.writer.stop()
+        service.database.close()
 
 
 def _apply_options(settings: Settings, **chosen: object) -> Settings:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 
 from grader.accounts.callers import Caller, Membership, get_membership
 from grader.demo.behaviour import Student
@@ -28,6 +29,8 @@ _LAB_QUESTION = "2a"
 #: The assistant has reviewed this section only, and not all of it.
 _REVIEWED_SECTION = "A"
 _REVIEW_DURATION = timedelta(minutes=2)
+#: The reviews are added in this number of transactions.
+_REVIEW_STEPS = 10
 
 
 def to_utc(moment: datetime) -> datetime:
@@ -62,39 +65,58 @@ class DemoCourse:
         }
 
 
-def apply_staff_decisions(
-    course: DemoCourse,
+#: A part of the demo that is added in one short transaction.
+Step = Callable[[DemoCourse], None]
+
+
+def list_staff_steps(
     students: Sequence[Student],
     schedule: Sequence[ScheduledAssignment],
     *,
     today: datetime,
     seed: str,
-) -> None:
-    """Do what the staff did yesterday, in the order of time."""
-    rng = random.Random(f"{seed} staff")
+) -> list[Step]:
+    """Return what the staff did yesterday, in the order of time."""
     past_due, with_lab, _ = schedule
     noon = to_utc(today - timedelta(hours=12))
-    _record_lab_scores(course, with_lab, students, rng, at=noon - timedelta(hours=3))
-    _grant_extension(course, past_due, at=noon - timedelta(hours=2))
-    _override(course, past_due, at=noon - timedelta(hours=1))
-    _review(course, _list_reviewed(course, with_lab, past_due, before=noon), rng, since=noon)
+
+    def decide(course: DemoCourse) -> None:
+        scores = _sample_lab_scores(students, random.Random(f"{seed} staff"))
+        _record_lab_scores(course, with_lab, scores, at=noon - timedelta(hours=3))
+        _grant_extension(course, past_due, at=noon - timedelta(hours=2))
+        _override(course, past_due, at=noon - timedelta(hours=1))
+
+    def review(course: DemoCourse, *, part: int) -> None:
+        tasks = _list_reviewed(course, with_lab, past_due, before=noon)
+        rng = random.Random(f"{seed} staff")
+        # The comments are drawn after the lab scores, and each after those before it.
+        _sample_lab_scores(students, rng)
+        planned = [_plan_review(task, rng) for task in tasks]
+        begin, end = (len(tasks) * each // _REVIEW_STEPS for each in (part, part + 1))
+        for number in range(begin, end):
+            _review(course, tasks[number], planned[number], at=noon + number * _REVIEW_DURATION)
+
+    return [decide, *(partial(review, part=part) for part in range(_REVIEW_STEPS))]
+
+
+def _sample_lab_scores(students: Sequence[Student], rng: random.Random) -> list[ScoreEntry]:
+    """Draw lab scores in half points; a few students have none."""
+    return [
+        ScoreEntry(each.login, Decimal(_sample_lab_score(each, rng)) / 2)
+        for each in students
+        if rng.random() < 0.9
+    ]
 
 
 def _record_lab_scores(
     course: DemoCourse,
     scheduled: ScheduledAssignment,
-    students: Sequence[Student],
-    rng: random.Random,
+    scores: Sequence[ScoreEntry],
     *,
     at: datetime,
 ) -> None:
-    """Record lab scores in half points; a few students have none."""
-    scores = [
-        ScoreEntry(each.login, Decimal(_sample_lab_score(each, rng)) / 2)
-        for each in students
-        if rng.random() < 0.9
-    ]
-    if not scores:
+    known = [each for each in scores if each.student in course.members]
+    if not known:
         return
     record_external_scores(
         course.session,
@@ -102,7 +124,7 @@ def _record_lab_scores(
         course.membership(INSTRUCTOR),
         assignment=scheduled.assignment.form.id,
         question=_LAB_QUESTION,
-        scores=scores,
+        scores=known,
         source="lab server",
         at=at,
     )
@@ -190,26 +212,36 @@ def _list_reviewed(
     )
 
 
-def _review(
-    course: DemoCourse, tasks: Sequence[ReviewTask], rng: random.Random, *, since: datetime
-) -> None:
-    """Review texts one after the other, in an afternoon and an evening."""
-    membership = course.membership(ASSISTANT)
-    for number, task in enumerate(tasks):
-        quality = find_quality(task.text or "")
-        items, points = _choose_points(task, quality)
-        review_criterion(
-            course.session,
-            course.context,
-            membership,
-            attempt_id=task.attempt.id,
-            criterion=task.criterion,
-            items=items,
-            points=points,
-            comment=rng.choice(COMMENTS[quality]),
-            version=None,
-            at=since + number * _REVIEW_DURATION,
-        )
+@dataclass(frozen=True, slots=True)
+class _PlannedReview:
+    """What the assistant says: items that are met or points, and a comment."""
+
+    items: list[int] | None
+    points: Decimal | None
+    comment: str
+
+
+def _plan_review(task: ReviewTask, rng: random.Random) -> _PlannedReview:
+    quality = find_quality(task.text or "")
+    return _PlannedReview(*_choose_points(task, quality), rng.choice(COMMENTS[quality]))
+
+
+def _review(course: DemoCourse, task: ReviewTask, planned: _PlannedReview, *, at: datetime) -> None:
+    if task.review is not None:
+        # A visitor of the demo was faster.
+        return
+    review_criterion(
+        course.session,
+        course.context,
+        course.membership(ASSISTANT),
+        attempt_id=task.attempt.id,
+        criterion=task.criterion,
+        items=planned.items,
+        points=planned.points,
+        comment=planned.comment,
+        version=None,
+        at=at,
+    )
 
 
 def _choose_points(task: ReviewTask, quality: Quality) -> tuple[list[int] | None, Decimal | None]:

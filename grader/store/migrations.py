@@ -57,6 +57,11 @@ def list_pending_revisions(url: str) -> list[str]:
     return _list_later_revisions(find_current_revision(url))
 
 
+def has_pending_revisions(session: Session) -> bool:
+    """Whether `migrate_up` would change the database of this session."""
+    return bool(_list_later_revisions(_find_revision(session.connection())))
+
+
 def migrate_up(url: str) -> list[str]:
     """Migrate a database to the newest revision, and return the revisions that were applied.
 

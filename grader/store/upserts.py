@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, bindparam
-from sqlalchemy.dialects import postgresql, sqlite
 
 from grader.store.database import Session
 from grader.store.rows import get_table
@@ -102,4 +101,11 @@ def insert_or_replace_where(
 
 
 def _insert(dialect: str, table: type[Base]) -> Any:
-    return (sqlite if dialect == "sqlite" else postgresql).insert(get_table(table))
+    # The other dialect is not imported, so that the service starts faster.
+    if dialect == "sqlite":
+        from sqlalchemy.dialects import sqlite
+
+        return sqlite.insert(get_table(table))
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert(get_table(table))

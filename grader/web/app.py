@@ -3,44 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import cache, partial
 from typing import Any
 
 import anyio.to_thread
-from fastapi import APIRouter, FastAPI
-from fastapi.routing import APIRoute
+from fastapi import FastAPI
+from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.routing import BaseRoute
 
 from grader import __version__
 from grader.grading.idempotency import delete_expired_keys
-from grader.web.api import (
-    attempts,
-    audit,
-    courses,
-    gradebook,
-    grades,
-    publications,
-    reviews,
-    roster,
-    session,
-    tokens,
-)
 from grader.web.errors.openapi import install_openapi
 from grader.web.errors.problems import install_problems
 from grader.web.http.body import BodyLimits, install_body_limits
 from grader.web.http.middleware import install_middleware
 from grader.web.http.routing import install_route_table
+from grader.web.lazy_routes import LazyRoutes
 from grader.web.manual.routes import install_manual
 from grader.web.ops import health
 from grader.web.ops.background import BackgroundRunner
-from grader.web.pages.routes import install_pages
 from grader.web.service import Service
 
 # More threads only wait for each other, above all on SQLite.
 _READER_THREADS = 4
 _TIDY_SECONDS = 3600.0
+# Those who asked meanwhile whether the service is ready are answered first.
+_ROUTES_SECONDS = 0.1
 
 _DESCRIPTION = """\
 Homework whose answers are vectors, matrices and formulas, graded by what they do.
@@ -51,8 +42,16 @@ cannot be read is, and uses no attempt.
 """
 
 
-def make_app(service: Service, caps: BodyLimits | None = None) -> FastAPI:
-    """The app of a service; it starts and stops the service's writer."""
+def make_app(
+    service: Service,
+    caps: BodyLimits | None = None,
+    *,
+    alongside: AbstractContextManager[None] | None = None,
+) -> FastAPI:
+    """The app of a service; it starts and stops the service's writer.
+
+    While the writer works, it is inside `alongside`.
+    """
     background = BackgroundRunner()
 
     @asynccontextmanager
@@ -60,7 +59,10 @@ def make_app(service: Service, caps: BodyLimits | None = None) -> FastAPI:
         anyio.to_thread.current_default_thread_limiter().total_tokens = _READER_THREADS
         service.writer.start()
         tidying = asyncio.create_task(_forget_periodically(service))
-        yield
+        loading = threading.Thread(target=routes.load, name="routes", daemon=True)
+        asyncio.get_running_loop().call_later(_ROUTES_SECONDS, loading.start)
+        with alongside or nullcontext():
+            yield
         tidying.cancel()
         background.stop()
         service.writer.stop()
@@ -82,7 +84,8 @@ def make_app(service: Service, caps: BodyLimits | None = None) -> FastAPI:
     app.state.background = background
     install_problems(app)
     install_body_limits(app, caps)
-    app.router.routes += _list_routes()
+    routes = app.state.routes = LazyRoutes(app, _list_routes)
+    app.include_router(health.router)
     install_openapi(app)
     _describe_security(app)
     install_manual(app)
@@ -93,16 +96,18 @@ def make_app(service: Service, caps: BodyLimits | None = None) -> FastAPI:
 
 @cache
 def _list_routes() -> list[BaseRoute]:
-    """All routes, made once in a process.
+    """The routes of the API and the pages, made once in a process; none of them knows its app."""
+    from grader.web.api.routes import build_api
+    from grader.web.pages.routes import install_pages
 
-    None of them knows its app, and to make them takes longer than everything else at the start.
-    """
     maker = FastAPI(openapi_url=None, generate_unique_id_function=_operation_id)
     before = len(maker.router.routes)
-    maker.include_router(_build_api())
-    maker.include_router(health.router)
+    maker.include_router(build_api())
     install_pages(maker)
-    return maker.router.routes[before:]
+    routes = maker.router.routes[before:]
+    # FastAPI works out what each route inherits from its routers when it is first asked.
+    list(iter_route_contexts(routes))
+    return routes
 
 
 async def _forget_periodically(service: Service) -> None:
@@ -117,31 +122,12 @@ def _operation_id(route: APIRoute) -> str:
     return route.name
 
 
-def _build_api() -> APIRouter:
-    api = APIRouter(prefix="/api/v1")
-    for router in (
-        courses.router,
-        attempts.submit_router,
-        attempts.router,
-        gradebook.router,
-        grades.router,
-        reviews.router,
-        publications.router,
-        attempts.judging_router,
-        roster.router,
-        tokens.router,
-        audit.router,
-        session.router,
-    ):
-        api.include_router(router)
-    return api
-
-
 def _describe_security(app: FastAPI) -> None:
     """Add to OpenAPI how callers authenticate, and which calls are public."""
     describe = app.openapi
 
     def describe_with_ways_in() -> dict[str, Any]:
+        app.state.routes.load()
         spec = describe()
         spec["components"]["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer", "description": "A token of yours."},

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 from grader.accounts.callers import check_token
 from grader.accounts.sign_in import sign_in_by_link
-from grader.cli.demo_course import prepare_demo
+from grader.cli import demo_course
+from grader.cli.demo_course import filling_demo, prepare_demo
 from grader.cli.server import open_service
 from grader.domain.roles import ALL_SCOPES, STUDENT_SCOPES
 from grader.settings import Settings
+from grader.store.queries.fills import FillLine, find_fill
+from grader.web.app import make_app
 from grader.web.service import Service
 from tests.docs.service_pages import read_exports
 
@@ -95,6 +100,68 @@ def test_a_second_start_adds_nothing_and_makes_new_ways_in(
     with service.database.read() as session:
         for exports in (before, after):
             check_token(session, exports["KEYSET_STUDENT"], at=service.clock())
+
+
+def wait_until_filled(service: Service) -> None:
+    while find_progress(service) is not None:
+        time.sleep(0.05)
+
+
+def find_progress(service: Service) -> FillLine | None:
+    with service.database.read() as session:
+        return find_fill(session, run_id="demo")
+
+
+def test_the_service_answers_while_the_course_is_filled(
+    started: tuple[Service, Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    service, _, _ = started
+    assert find_progress(service) is not None
+
+    with TestClient(make_app(service, alongside=filling_demo(service))) as client:
+        assert client.get("/readyz").status_code == 200
+        wait_until_filled(service)
+
+    assert "The demo course is complete.\n" in capsys.readouterr().out
+
+
+def test_a_service_that_ends_meanwhile_goes_on_at_its_next_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with opened(tmp_path) as (service, settings):
+        prepare_demo(service, settings, students=3)
+        with TestClient(make_app(service, alongside=filling_demo(service))):
+            pass
+        left = find_progress(service)
+    assert left is not None
+    assert left.done < left.of
+    assert "The demo course is not complete." in capsys.readouterr().out
+
+    with opened(tmp_path) as (service, settings):
+        prepare_demo(service, settings)
+        with TestClient(make_app(service, alongside=filling_demo(service))):
+            wait_until_filled(service)
+    assert "The demo course is complete.\n" in capsys.readouterr().out
+
+
+def test_an_error_ends_the_filling_and_not_the_service(
+    started: tuple[Service, Path, str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    service, _, _ = started
+
+    def fail(*_: object, **__: object) -> bool:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(demo_course, "fill_demo", fail)
+    with TestClient(make_app(service, alongside=filling_demo(service))) as client:
+        assert client.get("/readyz").status_code == 200
+
+    printed = capsys.readouterr()
+    assert "could not be filled. The next start tries again.\n" in printed.out
+    assert "demo_not_filled" in printed.err
+    assert find_progress(service) is not None
 
 
 def test_a_folder_that_cannot_be_written_to_is_no_reason_not_to_start(

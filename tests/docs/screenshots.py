@@ -22,6 +22,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.docs.service_pages import COMPLETE
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "pictures"
 WIDTH, HEIGHT = 1280, 860
@@ -115,12 +117,15 @@ def served_demo() -> Iterator[tuple[str, dict[str, str]]]:
 
 def _read_ways_in(process: subprocess.Popen[str]) -> tuple[str, dict[str, str]]:
     links = {}
+    address = ""
     assert process.stdout is not None
     for line in process.stdout:
         if found := re.search(r"^\s+(\w+)\s+(?:instructor|assistant|student)\s+(http\S+)", line):
             links[found[1]] = found[2]
         if found := re.search(r"Listening on (http://\S+)", line):
-            return found[1], links
+            address = found[1]
+        if COMPLETE in line:
+            return address, links
     raise SystemExit("the demo did not start")
 
 

@@ -26,6 +26,9 @@ SERVICE_PAGES = [
     ROOT / "docs" / "how-to" / "grade-a-course-by-api.md",
 ]
 
+#: What the service prints when all answers of the demo are there.
+COMPLETE = "The demo course is complete."
+
 _FENCE = "```"
 # A character that no command prints.
 _END = "\x1e"
@@ -107,6 +110,9 @@ def _wait(process: subprocess.Popen[bytes], file: Path, log: Path) -> dict[str, 
     exports = read_exports(file)
     with urllib.request.urlopen(f"{exports['KEYSET']}/readyz", timeout=60) as answer:
         assert answer.status == 200
+    while COMPLETE not in log.read_text():
+        assert process.poll() is None, log.read_text()
+        time.sleep(0.05)
     return exports
 
 

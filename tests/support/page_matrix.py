@@ -45,6 +45,7 @@ PAGES = [
     ("GET", f"{ASSIGNMENT}/integrity/progress", STAFF),
     ("GET", "/courses/one", MEMBERS),
     ("GET", "/courses/one/today/questions", STAFF),
+    ("GET", "/courses/one/fill", STAFF),
     ("GET", f"{ASSIGNMENT}/analytics", STAFF),
     ("GET", f"{ASSIGNMENT}/analytics/3b", STAFF),
     ("GET", f"{ASSIGNMENT}/analytics/3b/attempts", STAFF),

@@ -110,6 +110,7 @@ def is_page(route: Any) -> bool:
 def test_every_route_has_a_row_and_every_row_a_route(world: World) -> None:
     app = world.client.app
     assert isinstance(app, FastAPI)
+    app.state.routes.load()
     found = sorted(list_routes(app.routes))
 
     # Static files are the same for everybody; `test_manual` has them.

@@ -48,6 +48,21 @@ class RunRow(Base):
     made_at: Mapped[datetime]
 
 
+class FillRow(Base):
+    """A run that is being filled with made-up work; the row is deleted with the last step."""
+
+    __tablename__ = "fills"
+
+    run_id: Mapped[Slug] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    students: Mapped[int]
+    done: Mapped[int]
+    of: Mapped[int]
+    #: What is made up depends on the day on which it began.
+    began_at: Mapped[datetime]
+    #: The last step, after which there are no others if the process has ended.
+    seen_at: Mapped[datetime]
+
+
 class EnrolmentRow(Base):
     """A person's membership in a course run; its id seeds the person's variants."""
 

@@ -7,15 +7,17 @@ hundred routes that takes longer than most requests themselves.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
 from starlette.convertors import PathConvertor
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 def install_route_table(app: FastAPI) -> None:
-    """Let an app find its routes by a table; call it after all routes are there."""
+    """Let an app find its routes by a table, also those that it gets later."""
     router = app.router
     router.middleware_stack = RouteTable(router.middleware_stack, app)
 
@@ -29,18 +31,14 @@ class RouteTable:
     def __init__(self, fallback: ASGIApp, app: FastAPI) -> None:
         self._fallback = fallback
         self._router = app.router
-        self._routes: dict[tuple[str, int], list[RouteContext]] = defaultdict(list)
-        for context in iter_route_contexts(app.routes):
-            if isinstance(context.original_route, APIRoute) and _has_fixed_length(context):
-                length = context.path_format.count("/") if context.path_format else 0
-                for method in context.methods or ():
-                    self._routes[method, length].append(context)
+        self._known: list[BaseRoute] = []
+        self._table: dict[tuple[str, int], list[RouteContext]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a request to its route."""
         if scope["type"] == "http" and not scope.get("root_path"):
             path = scope["path"]
-            for context in self._routes.get((scope["method"], path.count("/")), ()):
+            for context in self._list_candidates(scope["method"], path):
                 matched = context.path_regex.match(path)
                 if matched:
                     scope["router"] = self._router
@@ -50,6 +48,23 @@ class RouteTable:
                     await context.app(scope, receive, send)
                     return
         await self._fallback(scope, receive, send)
+
+    def _list_candidates(self, method: str, path: str) -> Sequence[RouteContext]:
+        if self._router.routes is not self._known:
+            self._known = self._router.routes
+            self._table = _make_table(self._known)
+        return self._table.get((method, path.count("/")), ())
+
+
+def _make_table(routes: Sequence[BaseRoute]) -> dict[tuple[str, int], list[RouteContext]]:
+    """Routes by method and number of segments, in their order."""
+    table: dict[tuple[str, int], list[RouteContext]] = defaultdict(list)
+    for context in iter_route_contexts(routes):
+        if isinstance(context.original_route, APIRoute) and _has_fixed_length(context):
+            length = (context.path_format or "").count("/")
+            for method in context.methods or ():
+                table[method, length].append(context)
+    return table
 
 
 def _has_fixed_length(context: RouteContext) -> bool:

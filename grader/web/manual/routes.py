@@ -7,12 +7,11 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount
@@ -29,6 +28,9 @@ from grader.web.manual.schema_text import (
     list_fields,
     make_example,
 )
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 STATIC = Path(__file__).parents[1] / "static"
 # The examples contain the host name of the request, so shared caches must not store the page.
@@ -54,19 +56,22 @@ def install_manual(app: FastAPI) -> None:
     assert app.docs_url is None, "FastAPI's own /docs would hide this one"
     if not any(isinstance(route, Mount) and route.path == "/static" for route in app.routes):
         app.mount("/static", CachedFiles(directory=STATIC), name="static")
-    pages = _environment()
 
     @lru_cache(maxsize=4)
     def render_manual(base: str) -> str:
         spec = app.openapi()
         chapters = list_chapters(spec, base)
         problem = Problem.model_json_schema()
-        return pages.get_template("manual/manual.html").render(
-            info=spec["info"],
-            chapters=chapters,
-            calls=sum(len(chapter.calls) for chapter in chapters),
-            openapi_url=app.openapi_url,
-            problem=tuple(list_fields(problem, problem.get("$defs", {}))),
+        return (
+            _environment()
+            .get_template("manual/manual.html")
+            .render(
+                info=spec["info"],
+                chapters=chapters,
+                calls=sum(len(chapter.calls) for chapter in chapters),
+                openapi_url=app.openapi_url,
+                problem=tuple(list_fields(problem, problem.get("$defs", {}))),
+            )
         )
 
     # Neither is async: the first rendering takes too long for the event loop.
@@ -74,7 +79,7 @@ def install_manual(app: FastAPI) -> None:
         return HTMLResponse(render_manual(str(request.base_url).rstrip("/")), headers=_CACHED)
 
     def show_errors(request: Request) -> HTMLResponse:
-        page = pages.get_template("manual/errors.html")
+        page = _environment().get_template("manual/errors.html")
         text = page.render(info=app.openapi()["info"], groups=GROUPS, status_of=find_status)
         return HTMLResponse(text, headers=_CACHED)
 
@@ -82,7 +87,11 @@ def install_manual(app: FastAPI) -> None:
     app.get("/docs/errors", include_in_schema=False)(show_errors)
 
 
+@cache
 def _environment() -> Environment:
+    # Imported only when needed, so that the service starts faster.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     environment = Environment(
         loader=PackageLoader("grader.web"),
         autoescape=True,

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from grader import __version__
 from grader.errors import Unavailable
 from grader.feedback.base import ReportModel
-from grader.store.migrations import list_pending_revisions
+from grader.store.migrations import has_pending_revisions
 from grader.store.queries.courses import list_runs
 from grader.web.errors.openapi import build_error_responses
 from grader.web.ops.metrics import CONTENT_TYPE, render_metrics
@@ -34,7 +34,8 @@ def get_readiness(service: ServiceDep) -> Health:
     """Whether the database answers, its tables are up to date, and the writer works."""
     with service.database.read() as session:
         list_runs(session)
-    if list_pending_revisions(service.database.url.render_as_string(hide_password=False)):
+        is_behind = has_pending_revisions(session)
+    if is_behind:
         raise Unavailable("The database waits for `grader migrate`.")
     if not service.writer.is_working:
         raise Unavailable("The writer has ended.")

@@ -36,7 +36,7 @@ def open_logs(
     Parameters
     ----------
     stream
-        Where to; standard error if it is not given.
+        Where to; standard error, as it is at the moment of writing, if it is not given.
     pretty
         For the eye instead of JSON; by itself on a terminal.
     messages
@@ -50,7 +50,7 @@ def open_logs(
         else structlog.processors.JSONRenderer(serializer=_to_json)
     )
     logger = structlog.wrap_logger(
-        _LineWriter(target),
+        _LineWriter(stream),
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(
@@ -73,14 +73,16 @@ def _to_json(line: Any, **_: Any) -> str:
 class _LineWriter:
     """Writes lines; a log that cannot be written must not fail a request."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
 
     def msg(self, line: str) -> None:
+        # While a progress bar is shown, standard error is a stream that writes above it.
+        stream = self._stream or sys.stderr
         try:
             # One call with the line's end in it, so that threads do not write into each other.
-            self._stream.write(line.encode("utf-8", "backslashreplace").decode() + "\n")
-            self._stream.flush()
+            stream.write(line.encode("utf-8", "backslashreplace").decode() + "\n")
+            stream.flush()
         except (OSError, ValueError):
             pass
 

@@ -35,6 +35,7 @@ from grader.grading.submissions.drafts import find_own_draft
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
 from grader.store.queries.attempts import find_judged, has_view
+from grader.store.queries.fills import FillLine, find_fill
 from grader.store.queries.submissions import DraftLine
 from grader.web.auth import find_session_secret, refuse_forged
 from grader.web.http.body import read_form
@@ -154,6 +155,10 @@ class CourseContext(PageContext):
     def membership(self, session: Session, role: Role = Role.STUDENT) -> Membership:
         """The visitor's membership in the course run, with at least this role."""
         return get_membership_as(session, self.caller, role, run_id=self.course)
+
+    def fill(self, session: Session) -> FillLine | None:
+        """The progress of filling the course run with made-up work, for `parts/fill.html`."""
+        return find_fill(session, run_id=self.course)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ def show_gradebook(
         )  # fmt: skip
         spread = load_distribution(session, book.published, query.selection)
         sections = list_named_sections(session, run_id=page.course)
+        fill = page.fill(session)
     columns = [
         (name, rubric.form.points, str(escape(name)))
         for name, rubric in book.published.assignment.rubrics.items()
@@ -79,6 +80,7 @@ def show_gradebook(
     return page.render(
         "gradebook/grades.html",
         membership=membership,
+        fill=fill,
         assignment=page.assignment,
         title=book.published.form.title,
         book=book,

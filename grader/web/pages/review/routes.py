@@ -52,9 +52,11 @@ def show_review_progress(page: AssignmentPage) -> Response:
         has_names = may_show_names(
             session, progress.published, membership, waiting=progress.waiting, at=page.at
         )
+        fill = page.fill(session)
     return page.render(
         "review/progress.html",
         membership=membership,
+        fill=fill,
         assignment=page.assignment,
         progress=progress,
         has_names=has_names,

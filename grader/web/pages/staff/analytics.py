@@ -41,10 +41,12 @@ def show_analytics(page: AssignmentPage) -> Response:
         kept = load_assignment_analysis(
             session, page.grading, membership, assignment=page.assignment, at=page.at
         )
+        fill = page.fill(session)
     statistics = kept.value.statistics
     return page.render(
         "staff/analytics.html",
         membership=membership,
+        fill=fill,
         figure=text,
         assignment=page.assignment,
         statistics=statistics,
@@ -67,10 +69,12 @@ def show_question_analytics(page: QuestionPage) -> Response:
             question=page.question,
             at=page.at,
         )
+        fill = page.fill(session)
     solving = found.statistics.attempts_to_solve
     return page.render(
         "staff/question_analytics.html",
         membership=membership,
+        fill=fill,
         figure=text,
         assignment=page.assignment,
         title=found.analysis.value.statistics.title,

@@ -26,14 +26,30 @@ def show_staff_home(page: CoursePage) -> Response:
         if not membership.is_staff:
             return page.redirect("/")
         today = load_staff_home(session, page.grading, membership, at=page.at)
+        fill = page.fill(session)
     return page.render(
         "staff/home.html",
         membership=membership,
+        fill=fill,
         figure=statistics_text,
         today=today,
         stuck_after=STUCK_AFTER,
         due_within_hours=int(DUE_WITHIN.total_seconds() // 3600),
     )
+
+
+@router.get(COURSE_PATH + "/fill")
+def show_fill(page: CoursePage) -> Response:
+    """The progress of filling the course; the whole page is reloaded when it is done."""
+    with page.read() as session:
+        page.membership(session, Role.ASSISTANT)
+        fill = page.fill(session)
+    if not page.is_htmx:
+        return page.redirect(page.request.url.path.removesuffix("/fill"))
+    response = page.render("parts/fill.html", fill=fill)
+    if fill is None:
+        response.headers["HX-Refresh"] = "true"
+    return response
 
 
 @router.get(COURSE_PATH + "/today/questions")

@@ -47,10 +47,13 @@ def _load_results(page: AssignmentPage) -> tuple[Membership, IntegrityResults]:
 def show_integrity(page: AssignmentPage) -> Response:
     """The results of the last check, the progress of a running one, and a button to start one."""
     membership, results = _load_results(page)
+    with page.read() as session:
+        fill = page.fill(session)
     by_question = Counter(each.found.question for each in results.accidents)
     return page.render(
         "staff/integrity.html",
         membership=membership,
+        fill=fill,
         assignment_id=page.assignment,
         results=results,
         telling=[_describe_evidence(each, results) for each in results.telling],

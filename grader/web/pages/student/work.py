@@ -18,6 +18,7 @@ from grader.grading.attempts.open_questions import (
 )
 from grader.grading.submissions.uploads import list_files
 from grader.store.queries.courses import list_enrolments, list_runs
+from grader.store.queries.fills import find_fill
 from grader.web.pages.context import ASSIGNMENT_PATH, AssignmentPage, Page
 from grader.web.pages.plots import draw_plots
 from grader.web.pages.rendering import PageRoute
@@ -41,8 +42,10 @@ def show_work(page: Page) -> Response:
             states = list_assignments(session, page.grading, membership, at=page.at)
             states.sort(key=lambda state: _get_urgency(state, at=page.at))
             totals = [(state, compute_assignment_total(state)) for state in states]
-            courses.append((run, enrolment, totals))
-        known = {run.id for run, _, _ in courses}
+            # A student sees their own work only, which is never made up.
+            fill = find_fill(session, run_id=run.id) if membership.is_staff else None
+            courses.append((run, enrolment, totals, fill))
+        known = {run.id for run, *_ in courses}
         others = list_runs(session) if person.is_operator else []
     return page.render(
         "student/work.html",

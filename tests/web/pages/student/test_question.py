@@ -35,6 +35,7 @@ def pages_of(app: FastAPI) -> set[tuple[str, str]]:
             elif isinstance(getattr(route, "original_route", route), PageRoute):
                 yield from ((method, route.path) for method in route.methods - {"HEAD"})
 
+    app.state.routes.load()
     return set(walk(app.routes))
 
 
