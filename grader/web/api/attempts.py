@@ -161,25 +161,6 @@ async def _submit(request: Request, answer: SentAnswer) -> Response:
     return response
 
 
-submit_router = APIRouter(route_class=SubmitRoute, tags=["Answers"])
-
-
-@submit_router.post(
-    _QUESTION + "/attempts",
-    summary="Submit an answer",
-    status_code=201,
-    response_model=AttemptReport,
-    responses={
-        **_SUBMIT_ERRORS,
-        **build_error_responses(ReusedIdempotencyKey, AnswerRefused, 422),
-        200: {
-            "description": "The same answer was sent before, and the same rubric judged it; this "
-            "is its result. No attempt was used.",
-            "model": AttemptReport,
-        },
-    },
-    openapi_extra=describe_access(Scope.SUBMIT, "participants"),
-)
 async def create_attempt(
     request: Request,
     assignment: AssignmentId,
@@ -205,6 +186,27 @@ async def create_attempt(
         key=key,
     )
     return await _submit(request, answer)
+
+
+router.add_api_route(
+    _QUESTION + "/attempts",
+    create_attempt,
+    methods=["POST"],
+    route_class_override=SubmitRoute,
+    summary="Submit an answer",
+    status_code=201,
+    response_model=AttemptReport,
+    responses={
+        **_SUBMIT_ERRORS,
+        **build_error_responses(ReusedIdempotencyKey, AnswerRefused, 422),
+        200: {
+            "description": "The same answer was sent before, and the same rubric judged it; this "
+            "is its result. No attempt was used.",
+            "model": AttemptReport,
+        },
+    },
+    openapi_extra=describe_access(Scope.SUBMIT, "participants"),
+)
 
 
 @router.get(

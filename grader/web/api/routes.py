@@ -23,7 +23,6 @@ def build_api() -> APIRouter:
     api = APIRouter(prefix="/api/v1")
     for router in (
         courses.router,
-        attempts.submit_router,
         attempts.router,
         gradebook.router,
         grades.router,
