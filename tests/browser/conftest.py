@@ -60,7 +60,7 @@ class Site:
         scripts: bool = True,
         forgiven: str = "nothing",
     ) -> Iterator[Page]:
-        """A new, still empty window of somebody who is signed in; nothing in it may go wrong unseen.
+        """A new and empty window of somebody signed in, in which nothing may go wrong unseen.
 
         What the browser says that holds `forgiven` is meant to be said.
         """
