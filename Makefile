@@ -22,6 +22,9 @@ venv: $(READY) ## Build .venv from the lock files, where it is not up to date
 run: $(READY) ## Serve the demo on http://localhost:8000; its data is kept in .demo
 	GRADER_DATA_FOLDER=.demo $(BIN)/grader serve --demo $(ARGS)
 
+# Where the environment forbids to keep what Python compiles, each worker and each command that a test
+# starts would compile everything again.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(READY) ## Run the tests, for which Chromium and wrk are installed where they can be
 	@sh tools/programs.sh chromium wrk
 	$(BIN)/pytest $(ARGS)

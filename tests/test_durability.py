@@ -19,17 +19,20 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx2
+import pytest
 
 from grader.accounts.courses import make_run
 from grader.accounts.tokens import make_personal_token
 from grader.cli.server import open_grading_context
 from grader.domain.roles import STUDENT_SCOPES, Role
 from grader.grading.publishing.publish import publish
-from grader.store.database import open_database
+from grader.store.database import Database, open_database
 from grader.store.queries.courses import EnrolmentLine, add_enrolments
 from grader.store.queries.people import add_person
 from grader.store.rows import make_id
+from tests.support.command_line import Ended, run
 from tests.support.rubrics import shipped
+from tests.support.world import make_service
 
 CYCLES = int(os.environ.get("KEYSET_KILLS", "2"))
 STUDENTS = 8
@@ -131,13 +134,12 @@ class Clients:
                     return
 
 
-def verify(url: str, acknowledged: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def verify(url: str, acknowledged: list[str], folder: Path) -> Ended:
     file = folder / "acknowledged.jsonl"
     file.write_text("".join(f"{line}\n" for line in acknowledged), encoding="utf-8")
-    return subprocess.run(
-        [sys.executable, "-m", "grader", "verify", "--acknowledged", str(file), "--json"],
-        env=os.environ | {"GRADER_DATABASE_URL": url}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRADER_DATABASE_URL", url)
+        return run("verify", "--acknowledged", file, "--json")
 
 
 def test_what_was_acknowledged_is_there_after_kill_9(database_url: str, tmp_path: Path) -> None:
@@ -159,24 +161,20 @@ def test_what_was_acknowledged_is_there_after_kill_9(database_url: str, tmp_path
 
     checked = verify(database_url, acknowledged, tmp_path)
 
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert checked.exit_code == 0, checked.stdout + checked.stderr
 
 
 def test_verify_notices_an_acknowledgement_that_is_not_there(
-    database_url: str, tmp_path: Path
+    database: Database, database_url: str, tmp_path: Path
 ) -> None:
-    tokens = fill(database_url)
-    with serving(database_url, tmp_path) as (_, address):
-        response = httpx2.post(
-            address + PATH, json={"answer": {"q": "k_a"}},
-            headers={"Authorization": f"Bearer {tokens[0]}"},
-        )  # fmt: skip
+    with make_service(database) as world:
+        response = world.post(PATH, "ada", {"answer": {"q": "k_a"}})
     assert response.status_code == 201
     forged = response.json()
     forged["id"] = forged["receipt"]["attempt"] = "att_00000000000000000000000000"
 
-    assert verify(database_url, [response.text], tmp_path).returncode == 0
-    assert verify(database_url, [response.text, json.dumps(forged)], tmp_path).returncode == 1
+    assert verify(database_url, [response.text], tmp_path).exit_code == 0
+    assert verify(database_url, [response.text, json.dumps(forged)], tmp_path).exit_code == 1
 
 
 def test_a_term_signal_lets_everybody_finish(sqlite_url: str, tmp_path: Path) -> None:
@@ -191,4 +189,4 @@ def test_a_term_signal_lets_everybody_finish(sqlite_url: str, tmp_path: Path) ->
         clients.join()
 
     assert clients.unexpected == []
-    assert verify(sqlite_url, clients.acknowledged, tmp_path).returncode == 0
+    assert verify(sqlite_url, clients.acknowledged, tmp_path).exit_code == 0

@@ -166,7 +166,7 @@ def _run_jobs(
     pool = ProcessPoolExecutor(processes, initializer=_start_worker)
     before = signal.signal(signal.SIGTERM, _exit_on_signal)
     try:
-        with _delay_interrupts():
+        with _delay_signals():
             waiting = [pool.submit(_run_job, folder, job, variants) for job in jobs]
         yield from (done.result() for done in as_completed(waiting))
     except BrokenProcessPool:
@@ -185,14 +185,23 @@ def _run_jobs(
 
 
 @contextmanager
-def _delay_interrupts() -> Iterator[None]:
-    """Delay Ctrl-C until the block ends: a half-started pool can neither run nor be stopped."""
+def _delay_signals() -> Iterator[None]:
+    """Delay Ctrl-C and a kill until the block ends: a half-started pool cannot be stopped.
+
+    While a process is forked, Python would even drop the exception that a handler raises.
+    """
     caught: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: caught.append(number))
+    before = {
+        number: signal.signal(number, lambda each, _: caught.append(each))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if signal.SIGTERM in caught:
+        _exit_on_signal(signal.SIGTERM, None)
     if caught:
         raise KeyboardInterrupt
 

@@ -12,7 +12,8 @@ QUESTION = f"/courses/one/assignments/{EXPLORATION}/questions/3b"
 
 def test_from_the_grades_to_an_attempt_to_an_override_to_the_students_notice(site: Site) -> None:
     site.world.submit("bob", f"{EXPLORATION}/3b", {"q": "k_a"})
-    with site.visit("irene") as page:
+    with site.visit() as page:
+        site.sign_in(page, "irene")
         page.get_by_role("link", name="Attention exploration").click()
         page.get_by_role("link", name="Grades", exact=True).click()
         row = page.get_by_role("row", name="Bob")

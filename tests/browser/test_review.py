@@ -164,9 +164,7 @@ def test_whoever_was_signed_out_keeps_the_input_and_saves_after_signing_in(site:
         expect(page.locator('[data-key="1"]')).to_be_checked()
 
         other = page.context.new_page()
-        other.goto(f"/sign-in/{site.world.link('arthur')}")
-        other.get_by_role("button", name="Sign in").click()
-        other.wait_for_url("**/")
+        site.sign_in(other, "arthur")
         other.close()
         page.keyboard.press("Control+Enter")
 

@@ -19,7 +19,8 @@ def answer(page: Page, field: str, text: str) -> None:
 
 
 def test_from_the_link_to_full_marks_by_numbers_and_by_formula(site: Site) -> None:
-    with site.visit("ada") as page:
+    with site.visit() as page:
+        site.sign_in(page, "ada")
         expect(page.get_by_role("heading", name="My work")).to_be_visible()
         page.get_by_role("link", name="Attention exploration").click()
         page.get_by_role("link", name="3b", exact=True).click()
@@ -112,7 +113,8 @@ def test_a_pdf_is_attached_when_it_is_chosen(site: Site) -> None:
 
 
 def test_it_works_without_scripts(site: Site) -> None:
-    with site.visit("irene", scripts=False) as page:
+    with site.visit(scripts=False) as page:
+        site.sign_in(page, "irene")
         page.goto(f"{QUESTIONS}/3b")
 
         answer(page, "q", "40 (k_a + k_b)")

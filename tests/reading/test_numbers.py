@@ -346,10 +346,10 @@ def test_no_more_than_fifty_faults_are_told() -> None:
 )
 def test_what_is_too_large_is_refused_without_a_walk(value: object) -> None:
     for shape in (NUMBER, make_column_shape(3), make_matrix_shape(2, 3)):
-        begun = time.perf_counter()
+        begun = time.process_time()
 
         assert refusal(value, shape)[0].code == "answer.shape"
-        assert time.perf_counter() - begun < 1
+        assert time.process_time() - begun < 1
 
 
 def test_a_list_within_itself_is_refused() -> None:

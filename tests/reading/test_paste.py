@@ -435,15 +435,17 @@ def test_no_more_than_twenty_characters_of_the_text_are_repeated() -> None:
     ],
 )
 def test_no_text_takes_more_than_linear_time(unit: str) -> None:
-    many = unit * (MAX_TEXT_LENGTH // 4 // len(unit))
+    # What takes a time that grows with the square of the length takes half a minute for the longest
+    # text, and the limit below for this one. Only this process counts, however busy the others are.
+    many = unit * (MAX_TEXT_LENGTH // 16 // len(unit))
     befores = ["", "[1", "[[1", "(1,", "array([1]", "q", r"\begin{matrix}"]
     for before, after in product(befores, ["", "]", "x", r"\end{matrix}"]):
-        begun = time.perf_counter()
+        begun = time.process_time()
 
         is_pasted_array(before + many + after)
         outcome(before + many + after, column(3))
 
-        assert time.perf_counter() - begun < 3
+        assert time.process_time() - begun < 0.15
 
 
 @given(st.text() | PIECES, SHAPES)

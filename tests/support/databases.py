@@ -70,11 +70,23 @@ def _sqlite_template() -> bytes:
 @contextmanager
 def _new_database(server: Path, template: str) -> Iterator[str]:
     name = f"test_{uuid.uuid4().hex}"
-    _administer(server, "CREATE DATABASE {} TEMPLATE {}", name, template)
+    _administer(server, _copying(server), name, template)
     try:
         yield postgresql.address(server, name)
     finally:
         _administer(server, "DROP DATABASE {} WITH (FORCE)", name)
+
+
+@cache
+def _copying(server: Path) -> LiteralString:
+    """The statement that makes a database from another by copying its files.
+
+    Since version 15 PostgreSQL would write every page into its log instead, at twice the cost.
+    """
+    with psycopg.connect(postgresql.address(server, "postgres")) as connection:
+        has_choice = connection.info.server_version >= 15_00_00
+    statement: LiteralString = "CREATE DATABASE {} TEMPLATE {}"
+    return statement + " STRATEGY file_copy" if has_choice else statement
 
 
 @cache
@@ -112,6 +124,7 @@ def release() -> None:
         os.close(_take_ticket())
         _take_ticket.cache_clear()
         _ensure_template.cache_clear()
+        _copying.cache_clear()
 
 
 def _server_folder() -> Path:

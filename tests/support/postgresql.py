@@ -25,6 +25,8 @@ from tests.support.postgresql_binaries import as_account, find_binaries, server_
 
 _ROOT = Path(__file__).parents[2]
 _SUPERUSER = "keyset"
+#: The size of the folder in memory from which on a server is put there; it takes a tenth of it.
+_PLENTY = 4 * 1024**3
 _SETTINGS = {
     # The server is thrown away, so that nothing of it needs to be on the disk.
     "fsync": "off",
@@ -39,6 +41,7 @@ _SETTINGS = {
     "port": "5432",
     "max_connections": "300",
     "shared_buffers": "64MB",
+    "max_wal_size": "256MB",
 }
 
 
@@ -141,7 +144,7 @@ class Server:
 @contextmanager
 def own_server(*, is_durable: bool = False) -> Iterator[Server]:
     """A server for one test alone, running."""
-    folder = Path(tempfile.mkdtemp(prefix="keyset-", dir=temporary_base()))
+    folder = Path(tempfile.mkdtemp(prefix="keyset-", dir=temporary_base(on_disk=is_durable)))
     server = Server(folder, is_durable=is_durable)
     try:
         server.create()
@@ -156,11 +159,17 @@ def address(folder: Path, name: str) -> str:
     return f"postgresql://{_SUPERUSER}@/{name}?host={folder / 'server'}&port={_SETTINGS['port']}"
 
 
-def temporary_base() -> Path:
+def temporary_base(*, on_disk: bool = False) -> Path:
     """A folder for temporary ones whose name is short enough for a socket beneath it.
 
-    Another account must be able to reach it, which it is not where the usual one is private.
+    In memory if there is plenty, since a database is hundreds of files, of which tests make and
+    delete hundreds. Another account must be able to reach it, which it is not where the usual one
+    is private.
     """
+    memory = Path("/dev/shm")
+    # The whole size, on which all processes of a run agree at all times.
+    if not on_disk and memory.is_dir() and shutil.disk_usage(memory).total > _PLENTY:
+        return memory
     usual = Path(tempfile.gettempdir())
     is_open = all(folder.stat().st_mode & 0o001 for folder in [usual, *usual.parents])
     return usual if is_open and len(str(usual)) < 50 else Path("/tmp")

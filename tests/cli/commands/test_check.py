@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -148,24 +150,49 @@ def test_the_schema_is_valid_and_takes_every_shipped_file(option: list[str]) -> 
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "kill"]
 )
 def test_a_check_that_is_stopped_leaves_nothing_behind(number: signal.Signals, code: int) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "grader", "check", "--variants", "2000"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    for _ in range(600):
-        if len(children.read_text().split()) == 2:
-            break
-        time.sleep(0.1)
-    # As a terminal does for Ctrl-C; a plain kill reaches the first process only.
-    (os.killpg if number is signal.SIGINT else os.kill)(process.pid, number)
+    with heeding_interrupts():
+        process = subprocess.Popen(
+            [sys.executable, "-m", "grader", "check", "--variants", "2000"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+    with process, killing_at_the_end(process.pid):
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        for _ in range(600):
+            if len(children.read_text().split()) == 2:
+                break
+            time.sleep(0.1)
+        # As a terminal does for Ctrl-C; a plain kill reaches the first process only.
+        (os.killpg if number is signal.SIGINT else os.kill)(process.pid, number)
 
-    _, told = process.communicate(timeout=60)
+        _, told = process.communicate(timeout=60)
 
-    assert process.returncode == code
-    assert "Traceback" not in told
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)
+        assert process.returncode == code
+        assert "Traceback" not in told
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)
+
+
+@contextmanager
+def killing_at_the_end(group: int) -> Iterator[None]:
+    """Kill what is left of a group of processes, which would use every core for hours."""
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+
+
+@contextmanager
+def heeding_interrupts() -> Iterator[None]:
+    """Start processes that a Ctrl-C reaches, even if these tests run in the background of a script.
+
+    A shell lets such processes ignore it, and so does then whatever they start.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
