@@ -74,9 +74,7 @@ def test_after_any_history_grades_are_those_of_all_events(
         history.go_on(history.random.choice(STUDENTS))
         check_against_all_events(world)
 
-    numbers = [
-        len(world.read(question_path(QUESTION) + "/attempts", who)) for who in STUDENTS
-    ]
+    numbers = [len(world.read(question_path(QUESTION) + "/attempts", who)) for who in STUDENTS]
     assert sum(numbers) > 8
     assert find_discrepancies(world) == {}
 
@@ -112,9 +110,7 @@ def forget_counted_points(world: World, who: str) -> None:
     assert lacks_counted_points(grade_of(world, who))
 
 
-@pytest.mark.parametrize(
-    ("counted", "points"), [("best", "4.5"), ("last", "0"), ("first", "4.5")]
-)
+@pytest.mark.parametrize(("counted", "points"), [("best", "4.5"), ("last", "0"), ("first", "4.5")])
 def test_a_grade_that_lacks_its_figures_gets_them_with_the_next_attempt(
     world: World, counted: str, points: str
 ) -> None:
