@@ -37,6 +37,12 @@ PLAIN = st.recursive(
     max_leaves=12,
 )
 
+PLAIN_WITH_LARGE = st.recursive(
+    st.integers(-(2**70), 2**70) | st.booleans() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=8,
+)
+
 
 @given(PLAIN)
 @example({"\ufb33": 1, "😀": {"b": -0.0, "a": [1e21, 1e-7, 1.0]}, "\r": None})
@@ -59,6 +65,25 @@ def test_every_double_is_written_as_the_standard_has_it(number: float) -> None:
 @example(10**21)
 def test_an_integer_is_written_as_the_double_that_it_is_rounded_to(number: int) -> None:
     assert to_canonical_json([number]) == rfc8785.dumps([float(number)])
+
+
+@given(PLAIN_WITH_LARGE)
+@example({"é": 2**60})
+@example({"😀": [{"a": 2**64}], "\ufb33": -(2**53)})
+def test_large_integers_are_rounded_wherever_they_stand(data: Any) -> None:
+    assert to_canonical_json(data) == rfc8785.dumps(round_integers(data))
+
+
+def round_integers(data: Any) -> Any:
+    match data:
+        case dict():
+            return {name: round_integers(value) for name, value in data.items()}
+        case list():
+            return [round_integers(each) for each in data]
+        case int() if not isinstance(data, bool):
+            return float(data)
+        case _:
+            return data
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])

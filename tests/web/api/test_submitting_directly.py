@@ -519,3 +519,10 @@ def test_staff_who_take_part_answer_like_everybody(world: World) -> None:
     world.add_member("second", Role.ASSISTANT)
 
     assert send(world, "second").json()["number"] == 1
+
+
+def test_a_large_number_behind_any_name_is_refused_like_any_other(world: World) -> None:
+    """It was a defect: names that are not ASCII went to a library that takes no such number."""
+    refused = send(world, "ada", {"é": 2**60})
+
+    assert told(refused) == (422, "field.unknown")
