@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 
 from grader.accounts.people import change_person, end_account
 from grader.domain.roles import ALL_SCOPES, Role, Scope
-from grader.grading.idempotency import IdempotentResponse
+from grader.grading.submissions.submit import submit
 from grader.store.database import Database, Session
 from grader.store.queries import people
 from grader.store.queries.credentials import TokenLine, list_tokens
@@ -351,11 +351,12 @@ def busy_writer(world: World) -> Iterator[Callable[[int], None]]:
     """A writer that begins with what waits only at the end; yields how to wait for so many."""
     is_free, has_begun = threading.Event(), threading.Event()
 
-    def hold(_: Session) -> None:
+    def hold(_: Session, pieces: Sequence[str]) -> Sequence[str]:
         has_begun.set()
         is_free.wait(20)
+        return pieces
 
-    held = world.service.writer.put(lambda session, _: [hold(session)], "hold")
+    held = world.service.writer.put(hold, "hold")
     assert has_begun.wait(20)
 
     def wait(count: int) -> None:
@@ -394,11 +395,10 @@ def send_together(world: World, senders: Sequence[str]) -> list[Response]:
 def failing(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of groups; the first of each size fails once everybody was asked for."""
     groups: list[int] = []
-    submit = submissions.submit
 
     def fail_first(session: Any, context: Any, requests: Any, *, at: Any) -> Any:
         groups.append(len(requests))
-        results: list[IdempotentResponse] = list(submit(session, context, requests, at=at))
+        results = submit(session, context, requests, at=at)
         if groups.count(len(requests)) == 1:
             raise IntegrityError("INSERT", {}, Exception("another process was faster"))
         return results

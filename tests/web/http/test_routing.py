@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute, iter_route_contexts
 from fastapi.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from grader.store.database import open_database
-from grader.web.http.routing import RouteTable
+from grader.web.http.routing import RouteTable, install_route_table
 from grader.web.ops.metrics import render_metrics
 from tests.support.databases import fresh_url
 from tests.support.world import BASE, World, make_service
@@ -105,7 +105,7 @@ def send_both(world: World, method: str, path: str) -> Found:
 def list_routes(world: World) -> list[tuple[str, str, Any]]:
     """Every method and path of the app with its function."""
     return [
-        (method, context.path, context.endpoint)
+        (method, str(context.path), context.endpoint)
         for context in iter_route_contexts(app_of(world).routes)
         if isinstance(context.original_route, APIRoute)
         for method in sorted(context.methods or ())
@@ -198,23 +198,23 @@ def test_head_is_answered_like_get(world: World) -> None:
 def test_metrics_know_the_template_and_no_value(world: World) -> None:
     world.get("/api/v1/courses/secret-name/assignments/secret-work")
 
-    metrics = render_metrics(world.service.metrics)
-    text = metrics.decode() if isinstance(metrics, bytes) else str(metrics)
+    text = render_metrics(world.service.metrics).decode()
     assert 'route="/api/v1/courses/{course}/assignments/{assignment}"' in text
     assert "secret-" not in text
 
 
 @pytest.mark.parametrize(
-    ("path", "root_path", "is_left"),
+    ("path", "root_path", "is_left", "status"),
     [
-        pytest.param("/api/v1/me", "", False, id="a route"),
-        pytest.param("/static/nowhere.css", "", True, id="a mounted app"),
-        pytest.param("/nowhere", "", True, id="nothing"),
-        pytest.param("/behind/api/v1/me", "/behind", True, id="behind a prefix"),
+        pytest.param("/api/v1/me", "", False, 401, id="a route"),
+        pytest.param("/static/nowhere.css", "", True, 404, id="a mounted app"),
+        pytest.param("/nowhere", "", True, 404, id="nothing"),
+        pytest.param("/behind/api/v1/me", "/behind", True, 401, id="a route behind a prefix"),
+        pytest.param("/api/v1/me", "/api", True, 404, id="a prefix that looks like a route"),
     ],
 )
 def test_what_the_table_does_not_know_is_left_to_fastapi(
-    world: World, path: str, root_path: str, is_left: bool
+    world: World, path: str, root_path: str, is_left: bool, status: int
 ) -> None:
     table = app_of(world).router.middleware_stack
     assert isinstance(table, RouteTable)
@@ -229,4 +229,23 @@ def test_what_the_table_does_not_know_is_left_to_fastapi(
         response = client.get(path)
 
     assert left == ([path] if is_left else [])
-    assert response.status_code == (401 if path.endswith("/me") else 404)
+    assert response.status_code == status
+
+
+def make_endpoint(path: str) -> Callable[[], str]:
+    return lambda: path
+
+
+@pytest.mark.parametrize("with_table", [True, False])
+@pytest.mark.parametrize(
+    "paths", [("/people/new", "/people/{name}"), ("/people/{name}", "/people/new")]
+)
+def test_of_routes_that_match_the_first_is_taken(paths: tuple[str, ...], with_table: bool) -> None:
+    app, router = FastAPI(), APIRouter()
+    for path in paths:
+        router.add_api_route(path, make_endpoint(path), methods=["GET"])
+    app.include_router(router, prefix="/api")
+    if with_table:
+        install_route_table(app)
+
+    assert TestClient(app).get("/api/people/new").json() == paths[0]
