@@ -50,8 +50,13 @@ def _prepare(data: Any) -> Any:
             return [_prepare(each) for each in data]
         case dict() if all(name.isascii() for name in data):
             return {name: _prepare(value) for name, value in data.items()}
+        case dict():
+            # RFC 8785 sorts by UTF-16, which orders a few characters otherwise than orjson does.
+            names = sorted(data, key=lambda name: name.encode("utf-16-be"))
+            written = {name: orjson.Fragment(to_canonical_json(data[name])) for name in names}
+            return orjson.Fragment(orjson.dumps(written))
         case _:
-            # The order of other keys differs in rare cases, and the rest is no plain data.
+            # It is no plain data, and the library says so.
             return orjson.Fragment(rfc8785.dumps(data))
 
 

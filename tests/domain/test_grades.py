@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.domain.grades import ScoredAttempt, choose_counted, compute_total, settle
+from grader.domain.grades import (
+    ScoredAttempt,
+    choose_counted,
+    compute_total,
+    settle,
+    settle_next,
+)
 from grader.domain.policies import CountedAttempt, Feedback, Policy, Window
 
 DUE = datetime(2026, 11, 20, tzinfo=UTC)
@@ -131,3 +137,93 @@ def test_the_order_in_which_attempts_are_read_changes_nothing(
     random.shuffle(shuffled)  # type: ignore[attr-defined]  # hypothesis gives a Random
 
     assert settle(POLICY, shuffled) == settle(POLICY, attempts)
+
+
+# One attempt after the other
+
+POINTS = st.decimals(0, 10, places=2)
+MAYBE_POINTS = st.none() | POINTS
+
+
+@st.composite
+def scored_attempts(draw: st.DrawFn) -> list[ScoredAttempt]:
+    """Attempts as they come: some late, free, reviewed, or still to be looked at."""
+    return [
+        ScoredAttempt(
+            f"att_{number}",
+            number,
+            DUE + timedelta(hours=draw(st.integers(-24, 120))),
+            # From few values, so that equals are common.
+            points=draw(st.sampled_from([Decimal(0), Decimal("7.5"), Decimal(8)]) | POINTS),
+            pending=draw(st.sampled_from([Decimal(0), Decimal(2), Decimal("2.25")])),
+            needs_person=draw(st.booleans()),
+            is_free=draw(st.booleans()),
+        )
+        for number in range(1, draw(st.integers(1, 8)) + 1)
+    ]
+
+
+@st.composite
+def policies(draw: st.DrawFn) -> Policy:
+    window = Window(
+        opens_at=None,
+        due_at=draw(st.sampled_from([DUE, None])),
+        grace_seconds=draw(st.sampled_from([0, 60])),
+        per_day=draw(st.sampled_from([Decimal(0), Decimal("0.1"), Decimal("0.33"), Decimal(1)])),
+        most_late_days=5,
+    )
+    return replace(POLICY, window=window, counted=draw(st.sampled_from(CountedAttempt)))
+
+
+@given(policies(), scored_attempts(), MAYBE_POINTS, MAYBE_POINTS)
+def test_one_attempt_after_the_other_comes_to_what_all_together_do(
+    policy: Policy,
+    attempts: list[ScoredAttempt],
+    external: Decimal | None,
+    override: Decimal | None,
+) -> None:
+    counted: ScoredAttempt | None = None
+    used = 0
+    for number, new in enumerate(attempts, 1):
+        standing = settle_next(
+            policy, counted, new, used=used, external=external, override=override
+        )
+
+        assert standing == settle(policy, attempts[:number], external=external, override=override)
+        # Nothing is taken over but what is stored with the grade.
+        used = standing.attempts
+        assert standing.counted_points is not None
+        assert standing.counted_pending is not None
+        chosen = next(each for each in attempts if each.id == standing.counted_attempt_id)
+        counted = ScoredAttempt(
+            chosen.id,
+            chosen.number,
+            chosen.received_at,
+            points=standing.counted_points,
+            pending=standing.counted_pending,
+            needs_person=standing.needs_person,
+        )
+
+
+@given(policies(), scored_attempts(), MAYBE_POINTS, MAYBE_POINTS, st.data())
+def test_an_attempt_after_a_decision_comes_to_what_all_together_do(
+    policy: Policy,
+    attempts: list[ScoredAttempt],
+    external: Decimal | None,
+    override: Decimal | None,
+    data: st.DataObject,
+) -> None:
+    """A review, an override or an extension settles all; the next attempt goes on from there."""
+    *before, new = attempts
+    reviewed = [replace(each, points=data.draw(POINTS), pending=Decimal(0)) for each in before]
+
+    standing = settle_next(
+        policy,
+        choose_counted(policy, reviewed),
+        new,
+        used=settle(policy, reviewed).attempts,
+        external=external,
+        override=override,
+    )
+
+    assert standing == settle(policy, [*reviewed, new], external=external, override=override)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -179,3 +180,150 @@ def test_stopping_finishes_what_waits_and_takes_nothing_more(database: Database)
     assert [future.result(0) for future in futures] == ["first", "second"]
     with pytest.raises(Unavailable):
         writer.put(courses.add, "third")
+
+
+# From event loops
+
+
+async def gather(writer: Writer, courses: Courses, names: Sequence[str]) -> list[object]:
+    """Submit names from one event loop, all before the writer goes on with any."""
+    waiting = [asyncio.ensure_future(writer.submit(courses.add, name)) for name in names]
+    await asyncio.sleep(0)
+    courses.is_free.set()
+    return list(await asyncio.gather(*waiting, return_exceptions=True))
+
+
+def test_whoever_awaits_gets_their_own_result_or_error(writer: Writer, database: Database) -> None:
+    names = ["first", "refused", "broken", "fourth", "fifth"]
+
+    results = asyncio.run(gather(writer, Courses(), names))
+
+    assert [results[0], results[3], results[4]] == ["first", "fourth", "fifth"]
+    assert isinstance(results[1], NotFound)
+    assert isinstance(results[2], RuntimeError)
+    assert [is_there(database, name) for name in names] == [True, False, False, True, True]
+
+
+def test_two_loops_in_two_threads_get_what_is_theirs(writer: Writer, database: Database) -> None:
+    courses = Courses()
+    names = [[f"{loop}-{number}" for number in range(20)] for loop in ("one", "two")]
+    barrier = threading.Barrier(2)
+    first = writer.put(courses.add, "first")
+    courses.has_begun.wait(10)
+
+    def run(of_loop: list[str]) -> list[object]:
+        async def submit_all() -> list[object]:
+            waiting = [asyncio.ensure_future(writer.submit(courses.add, name)) for name in of_loop]
+            await asyncio.sleep(0)
+            barrier.wait(10)
+            courses.is_free.set()
+            return list(await asyncio.gather(*waiting))
+
+        return asyncio.run(submit_all())
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(run, names)) == names
+    assert first.result(10) == "first"
+    assert [len(each) for each in courses.groups] == [1, 40], "both loops wait for one group"
+    assert all(is_there(database, name) for of_loop in names for name in of_loop)
+
+
+def test_threads_and_loops_share_a_group(writer: Writer) -> None:
+    courses = Courses()
+    first = writer.put(courses.add, "first")
+    courses.has_begun.wait(10)
+    thread = writer.put(courses.add, "thread")
+
+    async def submit() -> object:
+        waiting = asyncio.ensure_future(writer.submit(courses.add, "loop"))
+        await asyncio.sleep(0)
+        courses.is_free.set()
+        return await waiting
+
+    assert asyncio.run(submit()) == "loop"
+    assert (first.result(10), thread.result(10)) == ("first", "thread")
+    assert courses.groups == [["first"], ["thread", "loop"]]
+
+
+def test_a_task_that_gave_up_is_not_done_and_spoils_no_other(
+    writer: Writer, database: Database
+) -> None:
+    courses = Courses()
+    first = writer.put(courses.add, "first")
+    courses.has_begun.wait(10)
+
+    async def submit() -> tuple[object, bool]:
+        given_up = asyncio.ensure_future(writer.submit(courses.add, "given-up"))
+        other = asyncio.ensure_future(writer.submit(courses.add, "other"))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        await asyncio.sleep(0)
+        courses.is_free.set()
+        return await other, given_up.cancelled()
+
+    assert asyncio.run(submit()) == ("other", True)
+    assert first.result(10) == "first"
+    assert courses.groups == [["first"], ["other"]]
+    assert not is_there(database, "given-up")
+
+
+def test_a_task_that_gives_up_while_it_is_done_spoils_no_other(
+    writer: Writer, database: Database
+) -> None:
+    courses, told = Courses(), []
+
+    async def submit() -> object:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+        first = asyncio.ensure_future(writer.submit(courses.add, "first"))
+        await asyncio.to_thread(courses.has_begun.wait, 10)
+        second = asyncio.ensure_future(writer.submit(courses.add, "second"))
+        await asyncio.sleep(0)
+        first.cancel()
+        await asyncio.sleep(0)
+        courses.is_free.set()
+        return await second
+
+    assert asyncio.run(submit()) == "second"
+    assert is_there(database, "first"), "it had begun"
+    assert told == []
+
+
+def test_a_loop_that_was_closed_spoils_nothing(writer: Writer, database: Database) -> None:
+    courses = Courses()
+    loop = asyncio.new_event_loop()
+    # As a process that is cut off leaves it: nobody cancels what waits.
+    left = loop.create_task(writer.submit(courses.add, "left"))
+    loop.run_until_complete(asyncio.sleep(0))
+    courses.has_begun.wait(10)
+    loop.close()
+    other = writer.put(courses.add, "other")
+    courses.is_free.set()
+
+    assert other.result(10) == "other"
+    assert asyncio.run(writer.submit(courses.add, "later")) == "later"
+    assert all(is_there(database, name) for name in ("left", "other", "later"))
+    assert not left.done()
+    left._log_destroy_pending = False  # type: ignore[attr-defined]  # it is meant to be left
+    left.get_coro().close()
+
+
+def test_a_closed_loop_spoils_no_other_of_its_group(writer: Writer, database: Database) -> None:
+    courses = Courses()
+    first = writer.put(courses.add, "first")
+    courses.has_begun.wait(10)
+    loop = asyncio.new_event_loop()
+    left = loop.create_task(writer.submit(courses.add, "left"))
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+
+    async def submit() -> object:
+        waiting = asyncio.ensure_future(writer.submit(courses.add, "other"))
+        await asyncio.sleep(0)
+        courses.is_free.set()
+        return await waiting
+
+    assert asyncio.run(submit()) == "other"
+    assert first.result(10) == "first"
+    assert courses.groups == [["first"], ["left", "other"]]
+    left._log_destroy_pending = False  # type: ignore[attr-defined]  # it is meant to be left
+    left.get_coro().close()

@@ -34,7 +34,7 @@ from grader.grading.publishing.publish import publish
 from grader.grading.signing import SigningKey
 from grader.grading.submissions.uploads import upload
 from grader.rubric.catalog import CompiledAssignment
-from grader.store.database import Database, Session
+from grader.store.database import Database, Session, open_database
 from grader.store.queries.audit import add_signing_key
 from grader.store.queries.courses import RunLine, get_member, get_run
 from grader.store.queries.people import PersonLine, get_person
@@ -268,25 +268,11 @@ def make_service(
     `rules` are budgets instead of those that nobody uses up; `published` says which of the shipped
     assignments each course run has.
     """
-    clock, log, metrics = clock or Clock(), io.StringIO(), open_metrics()
+    clock = clock or Clock()
     asked = tuple((course, tuple(published[course])) for course in MEMBERS)
     known = _beginnings.get(asked) if clock() == NOW else None
     key = known.key if known else SigningKey.generate()
-    service = Service(
-        database=database,
-        writer=Writer(database, observe_group=metrics.writer_group_size.observe),
-        context=GradingContext(key),
-        clock=clock,
-        budgets=RateLimiter(
-            dict.fromkeys(("read", "submit", "sign_in"), PLENTY) | dict(rules or {}),
-            time.monotonic,
-        ),
-        logs=open_logs(log, pretty=False),
-        metrics=metrics,
-        base_url=base_url,
-    )
-    with TestClient(make_app(service), base_url=base_url) as client:
-        world = World(service, client, clock, log)
+    with _run_service(database, key, clock, base_url, rules or {}) as world:
         if known is not None:
             put_rows(database, known.rows)
             world.people |= known.people
@@ -298,6 +284,38 @@ def make_service(
                     take_rows(database), dict(world.people), dict(world.tokens), key
                 )
         yield world
+
+
+@contextmanager
+def make_service_beside(world: World) -> Iterator[World]:
+    """Another process on the database of a service, with connections and memory of its own."""
+    database = open_database(world.database.url.render_as_string(hide_password=False))
+    key = world.service.context.signing_key
+    with _run_service(database, key, world.clock, world.service.base_url, {}) as other:
+        other.people |= world.people
+        other.tokens |= world.tokens
+        yield other
+
+
+@contextmanager
+def _run_service(
+    database: Database, key: SigningKey, clock: Clock, base_url: str, rules: Mapping[str, RateLimit]
+) -> Iterator[World]:
+    log, metrics = io.StringIO(), open_metrics()
+    service = Service(
+        database=database,
+        writer=Writer(database, observe_group=metrics.writer_group_size.observe),
+        context=GradingContext(key),
+        clock=clock,
+        budgets=RateLimiter(
+            dict.fromkeys(("read", "submit", "sign_in"), PLENTY) | dict(rules), time.monotonic
+        ),
+        logs=open_logs(log, pretty=False),
+        metrics=metrics,
+        base_url=base_url,
+    )
+    with TestClient(make_app(service), base_url=base_url) as client:
+        yield World(service, client, clock, log)
 
 
 @dataclass(frozen=True, slots=True)
