@@ -105,7 +105,7 @@ def record_hops() -> Iterator[list[str]]:
         return await run(work, *arguments, **options)
 
     # FastAPI and Starlette look the function up for every call.
-    anyio.to_thread.run_sync = run_and_keep
+    anyio.to_thread.run_sync = run_and_keep  # type: ignore[assignment]  # any callable, as before
     try:
         yield kept
     finally:
