@@ -60,11 +60,12 @@ _GRADE_FIELDS = tuple(each.name for each in fields(GradeLine))
 
 
 _PART = ("enrolment_id", "assignment", "question")
+_OWNER = ("enrolment_id", "assignment")
 
 
 @cache
-def _select_grades(dialect: str) -> Select[Any]:
-    keys = make_key_table(dialect, *_PART)
+def _select_grades(dialect: str, *names: str) -> Select[Any]:
+    keys = make_key_table(dialect, *names)
     return select(*_GRADE).join(keys, match_keys(keys, GradeRow))
 
 
@@ -72,7 +73,7 @@ def find_grades(
     session: Session, *, parts: Iterable[StudentQuestion]
 ) -> dict[StudentQuestion, GradeLine]:
     """The grades of these questions of students; where nothing was done yet there is none."""
-    statement = _select_grades(get_dialect(session))
+    statement = _select_grades(get_dialect(session), *_PART)
     rows = session.connection().execute(statement, bind_keys(parts))
     lines = (to_line(GradeLine, row) for row in rows)
     return {each.part: each for each in lines}
@@ -126,10 +127,14 @@ def list_grades_of_students(
     session: Session, *, enrolment_ids: Iterable[str], assignment: str | None = None
 ) -> list[GradeLine]:
     """All grades of some students, for one assignment or for all."""
-    statement = select(*_GRADE).where(GradeRow.enrolment_id.in_(list(enrolment_ids)))
-    if assignment is not None:
-        statement = statement.where(GradeRow.assignment == assignment)
-    return [to_line(GradeLine, row) for row in session.execute(statement)]
+    keys: Iterable[tuple[str, ...]]
+    if assignment is None:
+        names, keys = ("enrolment_id",), ((each,) for each in enrolment_ids)
+    else:
+        names, keys = _OWNER, ((each, assignment) for each in enrolment_ids)
+    statement = _select_grades(get_dialect(session), *names)
+    rows = session.connection().execute(statement, bind_keys(keys))
+    return [to_line(GradeLine, row) for row in rows]
 
 
 def list_grades(session: Session, *, run_id: str, assignment: str | None = None) -> list[GradeLine]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, delete, func, select
+from sqlalchemy import ColumnElement, and_, bindparam, delete, func, select
 
 from grader.store.database import Session
 from grader.store.queries.attempts import StudentQuestion
@@ -23,10 +23,16 @@ class DraftLine:
     saved_at: datetime
 
 
+_PART = ("enrolment_id", "assignment", "question")
+_DRAFT = select(DraftRow.fields, DraftRow.saved_at).where(
+    *(getattr(DraftRow, name) == bindparam(name) for name in _PART)
+)
+
+
 def find_draft(session: Session, *, student_question: StudentQuestion) -> DraftLine | None:
     """A student's draft of a question."""
-    statement = select(DraftRow.fields, DraftRow.saved_at).where(_is_draft_of(student_question))
-    row = session.execute(statement).one_or_none()
+    parameters = dict(zip(_PART, student_question, strict=True))
+    row = session.connection().execute(_DRAFT, parameters).one_or_none()
     return DraftLine(row[0], row[1]) if row else None
 
 

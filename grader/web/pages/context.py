@@ -6,8 +6,9 @@ request, and refuses visitors who are not signed in and path parameters that are
 
 # FastAPI reads the types of the fields at run time, so this module does not postpone annotations.
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import inspect
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
@@ -16,11 +17,9 @@ from fastapi import Depends, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import Caller, Membership, check_session, get_membership_as
-from grader.accounts.sign_in import make_csrf_token
+from grader.accounts.callers import Caller, Membership, get_membership_as
 from grader.domain.roles import Role
 from grader.engine.random.variants import Variant
-from grader.errors import NotSignedIn
 from grader.grading.attempts.find import list_attempts
 from grader.grading.attempts.open_questions import (
     OpenedQuestion,
@@ -36,9 +35,10 @@ from grader.rubric.catalog import Rubric
 from grader.store.database import Session
 from grader.store.queries.attempts import find_judged, has_view
 from grader.store.queries.submissions import DraftLine
-from grader.web.auth import find_session_secret, refuse_forged
+from grader.web.auth import refuse_forged
 from grader.web.http.body import read_form
 from grader.web.pages.rendering import is_htmx_request, render
+from grader.web.pages.visitors import VisitorDep
 from grader.web.params import AssignmentId, CourseId, QuestionId
 from grader.web.service import Service, get_received_at, get_service
 
@@ -50,40 +50,6 @@ QUESTION_PATH = ASSIGNMENT_PATH + "/questions/{question}"
 MAX_FORM_BYTES = 1 << 20
 
 _Result = TypeVar("_Result")
-
-
-@dataclass(frozen=True, slots=True)
-class Visitor:
-    """A person whose browser is signed in."""
-
-    caller: Caller
-    secret: str
-
-    @property
-    def name(self) -> str:
-        """The person's name."""
-        return self.caller.need_person().name
-
-    @property
-    def csrf(self) -> str:
-        """The token that every form of this visitor carries."""
-        return make_csrf_token(self.secret)
-
-
-def get_visitor(request: Request) -> Visitor:
-    """The signed-in person; NotSignedIn leads to the sign-in page."""
-    secret = find_session_secret(request)
-    if secret is None:
-        raise NotSignedIn
-    service = get_service(request)
-    with service.database.read() as session:
-        caller = check_session(session, secret, at=get_received_at(request))
-    request.state.caller = caller.id
-    service.budgets.spend("read", caller.id)
-    return Visitor(caller, secret)
-
-
-VisitorDep = Annotated[Visitor, Depends(get_visitor)]
 
 
 async def read_page_form(request: Request, visitor: VisitorDep) -> dict[str, str]:
@@ -128,9 +94,12 @@ class PageContext:
         """Whether htmx asks, which replaces only a part of the page."""
         return is_htmx_request(self.request)
 
-    def read(self) -> AbstractContextManager[Session]:
-        """A session for reading."""
-        return self.service.database.read()
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A session for reading, which begins with the question who visits."""
+        with self.service.database.read() as session:
+            self.visitor.identify(session)
+            yield session
 
     async def write(self, change: Callable[[Session], _Result]) -> _Result:
         """Run a change in the writer's transaction."""
@@ -245,7 +214,21 @@ def _find_earlier_answer(session: Session, opened: OpenedQuestion) -> dict[str, 
     return found[0].answer if found else None
 
 
-Page = Annotated[PageContext, Depends()]
-CoursePage = Annotated[CourseContext, Depends()]
-AssignmentPage = Annotated[AssignmentContext, Depends()]
-QuestionPage = Annotated[QuestionContext, Depends()]
+_Context = TypeVar("_Context", bound=PageContext)
+
+
+def make_page_dependency(kind: type[_Context]) -> Callable[..., Coroutine[Any, Any, _Context]]:
+    """A dependency that makes a context; FastAPI would run the class itself in a thread."""
+
+    async def make_page(**fields: Any) -> _Context:
+        return kind(**fields)
+
+    # FastAPI reads from it what the address must name.
+    make_page.__signature__ = inspect.signature(kind)  # type: ignore[attr-defined]  # as documented
+    return make_page
+
+
+Page = Annotated[PageContext, Depends(make_page_dependency(PageContext))]
+CoursePage = Annotated[CourseContext, Depends(make_page_dependency(CourseContext))]
+AssignmentPage = Annotated[AssignmentContext, Depends(make_page_dependency(AssignmentContext))]
+QuestionPage = Annotated[QuestionContext, Depends(make_page_dependency(QuestionContext))]

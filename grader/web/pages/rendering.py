@@ -17,6 +17,7 @@ from grader.errors import KeysetError, NotSignedIn
 from grader.web.errors.problems import build_error_headers, to_problem
 from grader.web.pages import format
 from grader.web.pages.format import to_html, to_inline_html
+from grader.web.pages.visitors import identify_visitor
 from grader.web.service import get_received_at
 
 
@@ -51,7 +52,7 @@ class PageRoute(APIRoute):
 
         async def handle_for_people(request: Request) -> Response:
             try:
-                return await handle(request)
+                return await _handle_identified(handle, request)
             except NotSignedIn:
                 target = quote(request.url.path) if request.method == "GET" else "/"
                 return RedirectResponse(f"/sign-in?next={target}", status_code=303)
@@ -64,6 +65,21 @@ class PageRoute(APIRoute):
                 return page
 
         return handle_for_people
+
+
+async def _handle_identified(
+    handle: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
+) -> Response:
+    """Tell nothing, not even what is wrong with a request, before it is known who visits."""
+    try:
+        response = await handle(request)
+    except NotSignedIn:
+        raise
+    except Exception:
+        await identify_visitor(request)
+        raise
+    await identify_visitor(request)
+    return response
 
 
 def is_htmx_request(request: Request) -> bool:
