@@ -150,15 +150,14 @@ def _list_scores(
     line: type[_Score],
     keys: set[StudentQuestion],
 ) -> list[_Score]:
-    statement = _select_scores(get_dialect(session), table, line)
+    statement = _select_scores(get_dialect(session), table)
     rows = session.connection().execute(statement, bind_keys(keys))
     return [to_line(line, row) for row in rows]
 
 
 @cache
-def _select_scores(
-    dialect: str, table: type[OverrideRow | ExternalScoreRow], line: type[Any]
-) -> Select[Any]:
+def _select_scores(dialect: str, table: type[OverrideRow | ExternalScoreRow]) -> Select[Any]:
+    line = OverrideLine if table is OverrideRow else ExternalScoreLine
     keys = make_key_table(dialect, "enrolment_id", "assignment", "question")
     return (
         select(*list_columns(table, line))

@@ -60,7 +60,6 @@ _GRADE_FIELDS = tuple(each.name for each in fields(GradeLine))
 
 
 _PART = ("enrolment_id", "assignment", "question")
-_OWNER = ("enrolment_id", "assignment")
 
 
 @cache
@@ -123,17 +122,12 @@ def find_progress(
     return found
 
 
-def list_grades_of_students(
-    session: Session, *, enrolment_ids: Iterable[str], assignment: str | None = None
+def list_grades_of_assignments(
+    session: Session, *, pairs: Iterable[tuple[str, str]]
 ) -> list[GradeLine]:
-    """All grades of some students, for one assignment or for all."""
-    keys: Iterable[tuple[str, ...]]
-    if assignment is None:
-        names, keys = ("enrolment_id",), ((each,) for each in enrolment_ids)
-    else:
-        names, keys = _OWNER, ((each, assignment) for each in enrolment_ids)
-    statement = _select_grades(get_dialect(session), *names)
-    rows = session.connection().execute(statement, bind_keys(keys))
+    """All grades of (enrolment, assignment) pairs."""
+    statement = _select_grades(get_dialect(session), "enrolment_id", "assignment")
+    rows = session.connection().execute(statement, bind_keys(pairs))
     return [to_line(GradeLine, row) for row in rows]
 
 

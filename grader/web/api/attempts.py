@@ -24,7 +24,7 @@ from grader.feedback.base import ReportModel
 from grader.feedback.report import Report
 from grader.grading.attempts.bundle_for import compose_attempt_bundle
 from grader.grading.attempts.find import get_visible_attempt, list_attempts, load_attempt_report
-from grader.grading.attempts.open_questions import get_assignment, get_own_variant, refuse_unopened
+from grader.grading.attempts.open_questions import get_open_variant
 from grader.grading.attempts.report import AttemptReport
 from grader.grading.receipts.bundle import Bundle, write_bundle
 from grader.grading.submissions.check import AnswerReading, check_answer, judge_without_storing
@@ -96,10 +96,9 @@ def check(
 ) -> AnswerReading:
     """How an answer is read: shapes, formulas, faults. Free: nothing is judged or stored."""
     with service.database.read() as session:
-        state = get_assignment(session, service.context, membership, assignment=assignment, at=at)
-        rubric = state.published.rubric(question)
-        refuse_unopened(state, membership, at=at)
-        variant = get_own_variant(session, service.context, membership, rubric, at=at, keep=False)
+        rubric, variant = get_open_variant(
+            session, service.context, membership, assignment=assignment, question=question, at=at
+        )
     return check_answer(rubric, variant, body.answer)
 
 

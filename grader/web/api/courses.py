@@ -15,10 +15,9 @@ from grader.errors import MissingRole, MissingScope, NotSignedIn, RequestRefused
 from grader.grading.attempts.open_questions import (
     OpenedQuestion,
     get_assignment,
-    get_own_variant,
+    get_open_variant,
     list_assignments,
     open_question,
-    refuse_unopened,
 )
 from grader.grading.submissions.check import MAX_KEY_SETS, sample_practice_key_sets
 from grader.store.database import Session
@@ -238,10 +237,9 @@ def get_practice(
 ) -> m.PracticeRead:
     """Practice key sets for the caller's own numbers, never used for grading."""
     with service.database.read() as session:
-        state = get_assignment(session, service.context, membership, assignment=assignment, at=at)
-        rubric = state.published.rubric(question)
-        refuse_unopened(state, membership, at=at)
-        variant = get_own_variant(session, service.context, membership, rubric, at=at, keep=False)
+        rubric, variant = get_open_variant(
+            session, service.context, membership, assignment=assignment, question=question, at=at
+        )
         judge = service.context.judge(session, run_id=membership.run.id, rubric=rubric)
     return m.PracticeRead(
         question=rubric.id,

@@ -20,21 +20,13 @@ from starlette.concurrency import run_in_threadpool
 from grader.accounts.callers import Caller, Membership, get_membership_as
 from grader.domain.roles import Role
 from grader.engine.random.variants import Variant
-from grader.grading.attempts.find import list_attempts
-from grader.grading.attempts.open_questions import (
-    OpenedQuestion,
-    get_assignment,
-    get_own_variant,
-    open_question,
-    refuse_unopened,
-)
-from grader.grading.attempts.report import AttemptReport
+from grader.grading.attempts.find import AttemptSummary, list_own_attempts
+from grader.grading.attempts.open_questions import OpenedQuestion, get_open_variant, open_question
 from grader.grading.context import GradingContext, PublishedAssignment
-from grader.grading.submissions.drafts import find_own_draft
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
-from grader.store.queries.attempts import find_judged, has_view
-from grader.store.queries.submissions import DraftLine
+from grader.store.queries.attempts import find_attempts
+from grader.store.queries.submissions import DraftLine, find_seen
 from grader.web.auth import refuse_forged
 from grader.web.http.body import read_form
 from grader.web.pages.rendering import is_htmx_request, render
@@ -141,10 +133,12 @@ class QuestionView:
     """A question with the visitor's work on it."""
 
     opened: OpenedQuestion
-    attempts: list[AttemptReport]
+    attempts: list[AttemptSummary]
     draft: DraftLine | None
     earlier: dict[str, Any] | None = None
     """The visitor's answer to the question that this one builds on."""
+    restored: dict[str, Any] | None = None
+    """The answer of the attempt that the visitor wants to have in the form again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,54 +147,69 @@ class QuestionContext(AssignmentContext):
 
     question: QuestionId
 
-    def open(self, session: Session, *, keep: bool) -> OpenedQuestion:
-        """The question with the visitor's variant; `keep` records the first view."""
-        return open_question(
+    def own_variant(self, session: Session) -> tuple[Rubric, Variant]:
+        """The rubric and the visitor's variant, without recording a view."""
+        return get_open_variant(
             session,
             self.grading,
             self.membership(session),
             assignment=self.assignment,
             question=self.question,
             at=self.at,
-            keep=keep,
         )
-
-    def own_variant(self, session: Session) -> tuple[Rubric, Variant]:
-        """The rubric and the visitor's variant, without recording a view."""
-        membership = self.membership(session)
-        state = get_assignment(
-            session, self.grading, membership, assignment=self.assignment, at=self.at
-        )
-        rubric = state.published.rubric(self.question)
-        refuse_unopened(state, membership, at=self.at)
-        variant = get_own_variant(session, self.grading, membership, rubric, at=self.at, keep=False)
-        return rubric, variant
 
     async def view(self) -> QuestionView:
         """The question and the attempts so far; the visitor's first view is recorded."""
-        found = await run_in_threadpool(self._find_view)
-        if found is None:
-            await self.write(lambda session: self.open(session, keep=True))
-            # There may be attempts already: programs can answer without opening the question.
-            found = await run_in_threadpool(self._find_view)
-        assert found is not None, "the view was recorded just now"
-        return found
+        return await self.use_view(lambda view: view)
 
-    def _find_view(self) -> QuestionView | None:
-        """The question and the attempts; None before the first view."""
+    async def use_view(
+        self, use: Callable[[QuestionView], _Result], *, restore: str = ""
+    ) -> _Result:
+        """The same, and what `use` makes of it in the thread that has read it."""
+        found = await run_in_threadpool(self._use_view, use, restore)
+        if found is None:
+            await self.write(lambda session: self._open(session, self.membership(session), True))
+            # There may be attempts already: programs can answer without opening the question.
+            found = await run_in_threadpool(self._use_view, use, restore)
+        assert found is not None, "the view was recorded just now"
+        return found[0]
+
+    def _use_view(
+        self, use: Callable[[QuestionView], _Result], restore: str
+    ) -> tuple[_Result] | None:
         with self.read() as session:
-            membership = self.membership(session)
-            if membership.enrolment is None:
-                return QuestionView(self.open(session, keep=False), [], None)
-            if not has_view(
-                session, part=(membership.enrolment.id, self.assignment, self.question)
-            ):
-                return None
-            names = {"assignment": self.assignment, "question": self.question}
-            attempts = list_attempts(session, self.grading, membership, **names, at=self.at)
-            draft = find_own_draft(session, membership, **names)
-            opened = self.open(session, keep=False)
-            return QuestionView(opened, attempts, draft, _find_earlier_answer(session, opened))
+            view = self._find_view(session, restore)
+        return None if view is None else (use(view),)
+
+    def _find_view(self, session: Session, restore: str) -> QuestionView | None:
+        """The question and the attempts; None before the first view."""
+        membership = self.membership(session)
+        if membership.enrolment is None:
+            return QuestionView(self._open(session, membership, False), [], None)
+        part = (membership.enrolment.id, self.assignment, self.question)
+        seen = find_seen(session, student_question=part)
+        if seen is None:
+            return None
+        opened = self._open(session, membership, False)
+        attempts = list_own_attempts(session, opened.question, part=part, at=self.at)
+        restored = None
+        if any(each.id == restore for each in attempts):
+            restored = _find_answer(session, restore)
+        earlier = _find_earlier_answer(session, opened)
+        return QuestionView(opened, attempts, seen.draft, earlier, restored)
+
+    def _open(self, session: Session, membership: Membership, keep: bool) -> OpenedQuestion:
+        """The question with the visitor's variant; `keep` records the first view."""
+        return open_question(
+            session,
+            self.grading,
+            membership,
+            assignment=self.assignment,
+            question=self.question,
+            at=self.at,
+            keep=keep,
+            with_scores=False,
+        )
 
 
 def _find_earlier_answer(session: Session, opened: OpenedQuestion) -> dict[str, Any] | None:
@@ -210,8 +219,12 @@ def _find_earlier_answer(session: Session, opened: OpenedQuestion) -> dict[str, 
     before = opened.assignment.questions[rubric.form.id]
     if before.grade is None or not before.shows_result or not before.grade.counted_attempt_id:
         return None
-    found = find_judged(session, attempt_id=before.grade.counted_attempt_id)
-    return found[0].answer if found else None
+    return _find_answer(session, before.grade.counted_attempt_id)
+
+
+def _find_answer(session: Session, attempt_id: str) -> dict[str, Any] | None:
+    found = find_attempts(session, attempt_ids=[attempt_id]).get(attempt_id)
+    return found.answer if found else None
 
 
 _Context = TypeVar("_Context", bound=PageContext)

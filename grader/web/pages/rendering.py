@@ -33,6 +33,8 @@ def _environment() -> Environment:
     environment.filters |= {
         "prose": to_html,
         "line": to_inline_html,
+        "author_prose": format.to_author_html,
+        "author_line": format.to_author_inline_html,
         "points": format.format_points,
         "state": format.format_state,
         "phase": format.format_phase,
@@ -85,6 +87,11 @@ async def _handle_identified(
 def is_htmx_request(request: Request) -> bool:
     """Whether htmx asks, which replaces only a part of the page."""
     return request.headers.get("HX-Request") == "true"
+
+
+def render_fragment(template: str, **values: Any) -> str:
+    """A template as text, for a part of a page that is kept."""
+    return _environment().get_template(template).render(**values)
 
 
 def render(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
