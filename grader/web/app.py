@@ -121,6 +121,8 @@ def _build_api() -> APIRouter:
     api = APIRouter(prefix="/api/v1")
     for router in (
         courses.router,
+        courses.question_router,
+        attempts.check_router,
         attempts.submit_router,
         attempts.router,
         gradebook.router,

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import Field
+from starlette.concurrency import run_in_threadpool
 
 from grader.accounts.callers import Caller, get_membership_as
 from grader.domain.roles import Role, Scope
@@ -31,6 +32,7 @@ from grader.grading.submissions.check import AnswerReading, check_answer, judge_
 from grader.grading.submissions.uploads import MAX_BYTES, get_upload, upload
 from grader.store.database import Session
 from grader.store.queries.submissions import UploadLine
+from grader.web.api.direct import QuestionNames, make_json_response, read_question_names
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
     KEY_PATTERN,
@@ -44,6 +46,7 @@ from grader.web.auth import (
     Submitter,
     describe_access,
     make_caller_dependency,
+    open_membership,
     read_credential,
 )
 from grader.web.errors.openapi import build_error_responses
@@ -80,7 +83,37 @@ class AnswerRequest(RequestBody):
     )
 
 
-@router.post(
+class CheckRoute(StrictRoute):
+    """The route of checked answers, which programs may call with every change."""
+
+    async def answer_directly(self, request: ParsedRequest) -> Response | None:
+        """Check an answer."""
+        names, sent = read_question_names(request), request.sent_json
+        if names is None or not isinstance(sent, dict) or sent.keys() != {"answer"}:
+            return None
+        return await run_in_threadpool(_check, request, names, sent["answer"])
+
+
+def _check(request: Request, names: QuestionNames, sent: Any) -> Response:
+    headers: dict[str, str] = {}
+    with open_membership(
+        request, headers, course=names.course, scope=Scope.SUBMIT, budget="submit"
+    ) as (session, membership):
+        rubric, variant = get_open_variant(
+            session,
+            get_service(request).context,
+            membership,
+            assignment=names.assignment,
+            question=names.question,
+            at=get_received_at(request),
+        )
+    return make_json_response(check_answer(rubric, variant, sent), headers)
+
+
+check_router = APIRouter(route_class=CheckRoute, tags=["Answers"])
+
+
+@check_router.post(
     _QUESTION + "/check",
     summary="Check an answer",
     responses=_SUBMIT_ERRORS,
