@@ -41,7 +41,7 @@ imports: $(READY) ## Check that imports go downwards only
 
 check: lint types imports test ## Run everything that CI runs
 
-bench: $(READY) ## Measure the speed of grading and of the grade dashboard
+bench: $(READY) ## Measure the speed of grading and of pages
 	$(BIN)/python -m bench $(ARGS)
 
 load: $(READY) ## Put the service under HTTP load, and compare it with the barest durable endpoint

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -29,12 +29,17 @@ from grader.reading.fields import ArrayField
 from grader.reading.large import evaluate_formula
 from grader.rubric.catalog import Rubric, get_shipped_folder, read_rubric
 
+if TYPE_CHECKING:
+    from bench.requests import PageTiming
+
 Array = NDArray[Any]
 
 _QUESTION = "self-attention-and-transformers", "c-i"
 _STUDENTS = 256
 #: The sizes of the classes whose grades are shown.
 _CLASSES = (2_000, 10_000)
+#: How much longer than its SQL statements a request may take.
+_MOST_RATIO = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,7 @@ def run_benchmarks(
         bool, typer.Option(help="Also time `grader check` of all shipped rubrics.")
     ] = True,
     pages: Annotated[
-        bool, typer.Option(help="Also time the gradebook page, with up to 10,000 students.")
+        bool, typer.Option(help="Also time pages and API calls, with up to 10,000 students.")
     ] = True,
     as_json: JsonOption = False,
 ) -> None:
@@ -110,22 +115,34 @@ def _measure_engine(*, turns: int, check: bool) -> list[BenchmarkResult]:
 def measure_pages(
     *, turns: int, with_plans: bool, sizes: Sequence[int] = _CLASSES
 ) -> list[BenchmarkResult]:
-    """Time the gradebook page against its SQL statements; `with_plans` prints the query plans."""
+    """Time pages and calls against their SQL statements; `with_plans` prints the query plans."""
     # Imported only here: the other benchmarks work without the service.
     from bench.pages import GRADES, ORDERS, QUESTIONS, open_bench_service
+    from bench.reading import open_reading_service
 
     figures = []
+    with open_reading_service() as reading:
+        for name in reading.calls:
+            figures += _list_page_figures(name, reading.measure(name, turns=4 * turns))
     for students in sizes:
         label = f"{students} students x {QUESTIONS}"
         with open_bench_service(students=students) as service:
             for order, query in ORDERS.items():
                 measured = service.measure(GRADES + query, turns=turns)
                 what = f"grades by {order}, {label}"
-                figures.append(BenchmarkResult(what, 1e3 * measured.page, 1000.0, "ms"))
-                figures.append(BenchmarkResult(f"{what} / its SQL", measured.ratio, 3.0, "x"))
+                figures += _list_page_figures(what, measured)
                 if with_plans:
                     _print_plans(what, service.plans(GRADES + query))
     return figures
+
+
+def _list_page_figures(what: str, measured: PageTiming) -> list[BenchmarkResult]:
+    asked = f"{1e3 * measured.sql:.2f} ms, {measured.statements} statements"
+    return [
+        BenchmarkResult(f"pages: {what}", 1e3 * measured.page, 1000.0, "ms"),
+        BenchmarkResult(f"pages: {what} / its SQL ({asked})", measured.ratio, _MOST_RATIO, "x"),
+        BenchmarkResult(f"pages: {what}, thread hops", measured.hops, 1.0, ""),
+    ]
 
 
 def _print_plans(what: str, plans: dict[str, list[str]]) -> None:

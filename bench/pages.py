@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 from fastapi import FastAPI
 
-from bench.statements import Statement, explain_statement, record_statements, run_statements
+from bench.requests import Call, PageTiming, Trace, call_app, measure_call, trace_call
+from bench.statements import Statement, explain_statement
 from grader.accounts.courses import make_run
 from grader.accounts.sign_in import open_session
 from grader.cli.server import open_grading_context
@@ -47,23 +47,9 @@ QUESTIONS = 30
 GRADES = f"/courses/{RUN}/assignments/{ASSIGNMENT}/grades"
 #: The sort orders to measure.
 ORDERS = {"login": "", "total": "?sort=-total", "question": "?sort=-question:q1"}
-_AT = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+#: The time of all that happens.
+AT = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 _BATCH_SIZE = 400
-
-
-@dataclass(frozen=True, slots=True)
-class PageTiming:
-    """The fastest of many turns, in seconds, and how much was read."""
-
-    page: float
-    statements: float
-    rows: int
-    characters: int
-
-    @property
-    def ratio(self) -> float:
-        """The time of the page divided by that of its statements."""
-        return self.page / self.statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +60,22 @@ class BenchService:
     app: FastAPI
     secret: str
 
+    def call(self, address: str) -> Call:
+        """The instructor's request for a page."""
+        return Call(address, {"cookie": f"{SESSION_COOKIE}={self.secret}"})
+
     def get(self, address: str) -> str:
         """A page."""
-        return asyncio.run(self._get(address))
+        return asyncio.run(call_app(self.app, self.call(address)))
 
-    async def _get(self, address: str) -> str:
-        return await _call_app(self.app, address, {"cookie": f"{SESSION_COOKIE}={self.secret}"})
+    def trace(self, address: str) -> Trace:
+        """What a page asks of the database, once it was asked for before."""
+        self.get(address)
+        return asyncio.run(trace_call(self.app, self.database, self.call(address)))
 
     def statements(self, address: str) -> list[Statement]:
         """The SELECT statements of a page."""
-        with record_statements(self.database) as kept:
-            self.get(address)
-        return list(kept)
+        return list(self.trace(address).statements)
 
     def plans(self, address: str) -> dict[str, list[str]]:
         """The query plans for the students and grades of a page, by statement."""
@@ -93,61 +83,14 @@ class BenchService:
         return {each.sql: explain_statement(self.database, each) for each in statements}
 
     def measure(self, address: str, *, turns: int) -> PageTiming:
-        """Time a page and its statements, in turns, so that a slow moment affects both alike."""
-        return asyncio.run(self._measure(address, turns))
-
-    async def _measure(self, address: str, turns: int) -> PageTiming:
-        # The first call compiles templates and statements.
-        await self._get(address)
-        with record_statements(self.database) as kept:
-            text = await self._get(address)
-        statements = list(kept)
-        page, bare, rows = float("inf"), float("inf"), 0
-        for _ in range(turns):
-            started = time.perf_counter()
-            await self._get(address)
-            page = min(page, time.perf_counter() - started)
-            started = time.perf_counter()
-            rows = run_statements(self.database, statements)
-            bare = min(bare, time.perf_counter() - started)
-        return PageTiming(page, bare, rows, len(text))
+        """Time a page and its statements."""
+        return asyncio.run(measure_call(self.app, self.database, self.call(address), turns=turns))
 
 
 def _is_of_table(statement: Statement) -> bool:
     """Whether it selects a page of students, or their grades."""
     sql = statement.sql
     return ("people.name" in sql and "LIMIT" in sql) or "grades.late_days" in sql
-
-
-async def _call_app(app: FastAPI, address: str, headers: dict[str, str]) -> str:
-    """Call the ASGI app directly, without a server."""
-    path, _, query = address.partition("?")
-    scope: dict[str, Any] = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": "GET",
-        "scheme": "http",
-        "path": path,
-        "raw_path": path.encode(),
-        "query_string": query.encode(),
-        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-        "client": ("127.0.0.1", 1),
-        "server": ("127.0.0.1", 80),
-        "state": {},
-    }
-    sent: list[Any] = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    await app(scope, receive, send)
-    text = b"".join(each.get("body", b"") for each in sent).decode()
-    assert sent[0]["status"] == 200, text
-    return text
 
 
 @contextmanager
@@ -169,19 +112,19 @@ def fill_bench_service(
     with database.write() as session:
         run = make_run(
             session, course_id=RUN, run_id=RUN, title="A large course", time_zone="UTC",
-            at=_AT, by="bench",
+            at=AT, by="bench",
         )  # fmt: skip
         publish(
             session, context, run=run, assignment=_make_assignment(questions), opens_at=None,
-            due_at=None, note="", at=_AT, by="bench",
+            due_at=None, note="", at=AT, by="bench",
         )  # fmt: skip
-        teacher = add_person(session, login="teacher", name="T", email=None, at=_AT)
+        teacher = add_person(session, login="teacher", name="T", email=None, at=AT)
         teaches = EnrolmentLine(make_id("enr"), RUN, teacher.id, Role.INSTRUCTOR, "")
-        add_enrolments(session, [teaches], at=_AT)
-        secret = open_session(session, person_id=teacher.id, at=_AT).secret
+        add_enrolments(session, [teaches], at=AT)
+        secret = open_session(session, person_id=teacher.id, at=AT).secret
     for start in range(0, students, _BATCH_SIZE):
         _add_students(database, range(start, min(start + _BATCH_SIZE, students)), questions)
-    return BenchService(database, make_app(_make_service(database, context)), secret)
+    return BenchService(database, make_app(make_bench_service(database, context)), secret)
 
 
 def _make_assignment(questions: int) -> CompiledAssignment:
@@ -210,8 +153,8 @@ def _add_students(database: Database, numbers: range, questions: int) -> None:
         for question in range(1, questions + 1)
     ]
     with database.write() as session:
-        add_people(session, people, at=_AT)
-        add_enrolments(session, places, at=_AT)
+        add_people(session, people, at=AT)
+        add_enrolments(session, places, at=AT)
         put_grades(session, grades)
 
 
@@ -232,19 +175,20 @@ def _make_grade(place: EnrolmentLine, number: int, question: int) -> GradeLine:
         is_overridden=chance % 29 == 0,
         needs_person=False,
         changes=1,
-        changed_at=_AT,
+        changed_at=AT,
         counted_points=None,
         counted_pending=None,
     )
 
 
-def _make_service(database: Database, context: GradingContext) -> Service:
+def make_bench_service(database: Database, context: GradingContext) -> Service:
+    """A service whose callers are never too many, at a time that stands still."""
     plenty = RateLimit(per_minute=60_000_000, burst=1_000_000)
     return Service(
         database=database,
         writer=Writer(database),
         context=context,
-        clock=lambda: _AT,
+        clock=lambda: AT,
         budgets=RateLimiter(dict.fromkeys(("read", "submit", "sign_in"), plenty), time.monotonic),
         logs=open_logs(io.StringIO(), pretty=False),
         metrics=open_metrics(),

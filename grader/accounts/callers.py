@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,7 +12,13 @@ from grader.domain.roles import ALL_SCOPES, Role, Scope
 from grader.errors import MissingRole, MissingScope, NotFound, NotSignedIn, RequestRefused
 from grader.store.database import Session
 from grader.store.queries.audit import add_audit_entry
-from grader.store.queries.courses import EnrolmentLine, RunLine, find_enrolments, find_run
+from grader.store.queries.courses import (
+    EnrolmentLine,
+    RunLine,
+    find_enrolments,
+    find_place,
+    find_run,
+)
 from grader.store.queries.credentials import ValidToken, find_browser_sessions, find_tokens
 from grader.store.queries.people import PersonLine
 
@@ -223,7 +229,9 @@ def get_viewer_membership(
 
 def get_membership(session: Session, caller: Caller, *, run_id: str) -> Membership:
     """The caller's membership in a course run; NotFound if there is no such run or membership."""
-    (membership,) = find_memberships(session, [(caller, run_id)])
+    person_id = caller.person.id if caller.person else None
+    place = find_place(session, run_id=run_id, person_id=person_id)
+    membership = _make_membership(caller, *place) if place else None
     if membership is None:
         raise NotFound
     return membership
@@ -240,19 +248,21 @@ def find_memberships(
         if caller.person is not None and runs[run_id] is not None
     }
     enrolments = find_enrolments(session, places=places) if places else {}
-    return [_find_membership(caller, runs[run_id], enrolments) for caller, run_id in wanted]
+    found: list[Membership | None] = []
+    for caller, run_id in wanted:
+        run, person = runs[run_id], caller.person
+        enrolment = enrolments.get((run_id, person.id)) if person else None
+        found.append(_make_membership(caller, run, enrolment) if run else None)
+    return found
 
 
-def _find_membership(
-    caller: Caller, run: RunLine | None, enrolments: Mapping[tuple[str, str], EnrolmentLine]
+def _make_membership(
+    caller: Caller, run: RunLine, enrolment: EnrolmentLine | None
 ) -> Membership | None:
-    if run is None:
-        return None
     if caller.person is None:
         # What a service may do depends on its scopes alone.
         is_own = caller.run_id == run.id
         return Membership(caller, run, Role.INSTRUCTOR, None) if is_own else None
-    enrolment = enrolments.get((run.id, caller.person.id))
     if caller.is_operator:
         return Membership(caller, run, Role.INSTRUCTOR, enrolment)
     return Membership(caller, run, enrolment.role, enrolment) if enrolment else None

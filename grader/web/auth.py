@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request, Response
+from starlette.datastructures import MutableHeaders
 
 from grader.accounts.callers import (
     Caller,
@@ -31,6 +32,8 @@ from grader.web.service import Service, get_received_at, get_service
 
 SESSION_COOKIE = "keyset_session"
 CSRF_HEADER = "X-CSRF-Token"
+#: Those of a response, or those that one will have.
+ResponseHeaders = MutableHeaders | dict[str, str]
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 
 
@@ -113,7 +116,7 @@ def _origin(url: str) -> str:
 
 @contextmanager
 def _open_call(
-    request: Request, response: Response, budget: str
+    request: Request, headers: ResponseHeaders, budget: str
 ) -> Iterator[tuple[Session, Caller]]:
     """One read session for everything that is asked about a caller.
 
@@ -124,7 +127,7 @@ def _open_call(
     with service.database.read() as session:
         caller = _authenticate(request, session)
         left = service.budgets.spend(budget, caller.id)
-        response.headers.update(left.headers())
+        headers.update(left.headers())
         yield session, caller
 
 
@@ -132,7 +135,7 @@ def make_caller_dependency(scope: Scope | None, *, budget: str = "read") -> Call
     """A dependency: the caller, whose token must have this scope."""
 
     def get_caller(request: Request, response: Response) -> Caller:
-        with _open_call(request, response, budget) as (_, caller):
+        with _open_call(request, response.headers, budget) as (_, caller):
             if scope is not None:
                 caller.need(scope)
             return caller
@@ -144,7 +147,7 @@ def make_operator_dependency(scope: Scope, *, budget: str = "read") -> Callable[
     """A dependency: the caller, who must operate the service."""
 
     def get_operator(request: Request, response: Response) -> Caller:
-        with _open_call(request, response, budget) as (_, caller):
+        with _open_call(request, response.headers, budget) as (_, caller):
             caller.need(scope)
             if not caller.is_operator:
                 raise MissingRole("Only operators of the service may do this.")
@@ -153,16 +156,36 @@ def make_operator_dependency(scope: Scope, *, budget: str = "read") -> Callable[
     return get_operator
 
 
+@contextmanager
+def open_membership(
+    request: Request,
+    headers: ResponseHeaders,
+    *,
+    course: str,
+    scope: Scope,
+    role: Role = Role.STUDENT,
+    budget: str = "read",
+) -> Iterator[tuple[Session, Membership]]:
+    """The caller in a course, with this scope and role, in a read session for all that follows.
+
+    `headers` gets those of the response that tell how many calls are left.
+    """
+    with _open_call(request, headers, budget) as (session, caller):
+        membership = get_membership(session, caller, run_id=course)
+        caller.need(scope)
+        membership.need(role)
+        yield session, membership
+
+
 def make_membership_dependency(
     scope: Scope, role: Role = Role.STUDENT, *, budget: str = "read"
 ) -> Callable[..., Membership]:
     """A dependency: the caller in the course of the path, with this scope and role."""
 
     def get_caller_membership(request: Request, response: Response, course: CourseId) -> Membership:
-        with _open_call(request, response, budget) as (session, caller):
-            membership = get_membership(session, caller, run_id=course)
-            caller.need(scope)
-            membership.need(role)
+        with open_membership(
+            request, response.headers, course=course, scope=scope, role=role, budget=budget
+        ) as (_, membership):
             return membership
 
     return get_caller_membership

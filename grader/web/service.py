@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated
 
@@ -14,6 +14,7 @@ from grader.grading.context import GradingContext
 from grader.grading.idempotency import IdempotentResponse
 from grader.store.database import Database, Session
 from grader.store.writer import Writer
+from grader.web.fragments import FragmentCache
 from grader.web.http.rate_limits import RateLimiter
 from grader.web.ops.logs import Logger
 from grader.web.ops.metrics import Metrics
@@ -35,6 +36,8 @@ class Service:
     metrics: Metrics
     base_url: str
     """How browsers reach it, without a slash at the end."""
+    fragments: FragmentCache = field(default_factory=FragmentCache)
+    """Parts of pages that depend on rubrics and variants alone."""
 
     def submit(
         self, session: Session, sent: Sequence[SentAnswer]

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 
 from grader.accounts.callers import Caller, Membership, get_viewer_membership
 from grader.domain.roles import Role, Scope
 from grader.errors import NotFound
+from grader.grading.attempts.open_questions import QuestionState
 from grader.grading.attempts.report import AttemptReport, compose_stored_report
 from grader.grading.context import GradingContext, PublishedAssignment
+from grader.grading.grades.settle import compute_earned_points
 from grader.store.database import Session
 from grader.store.queries.attempts import (
     AttemptLine,
     JudgementLine,
+    OutcomeLine,
     StudentQuestion,
     find_judged,
     list_judged,
+    list_outcomes,
 )
 from grader.store.queries.courses import MemberLine, get_member
 from grader.store.queries.decisions import list_reviews, select_latest_reviews
@@ -70,6 +76,62 @@ def load_attempt_report(
         for_staff=not found.is_own,
     )
     return report
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptSummary:
+    """What a student may know of an attempt in a list of them; `points` may be withheld."""
+
+    id: str
+    number: int
+    received_at: datetime
+    points: Decimal | None
+    is_counted: bool
+    days_late: int
+    repeats_attempt: str | None
+
+
+def list_own_attempts(
+    session: Session, question: QuestionState, *, part: StudentQuestion, at: datetime
+) -> list[AttemptSummary]:
+    """A student's attempts at a question in order, without answers and how they were judged."""
+    outcomes = list_outcomes(session, part=part)
+    if not outcomes:
+        return []
+    policy, grade = question.policy, question.grade
+    shows_result = policy.shows_result(at)
+    points = _find_points(session, outcomes, part) if shows_result else {}
+    found = []
+    for each in outcomes:
+        days_late = policy.window.days_late(each.received_at)
+        earned = policy.window.reduced(points[each.id], days_late) if shows_result else None
+        is_counted = grade is not None and grade.counted_attempt_id == each.id
+        found.append(
+            AttemptSummary(
+                id=each.id,
+                number=each.number,
+                received_at=each.received_at,
+                points=earned,
+                # Which attempt counts tells which one was better.
+                is_counted=is_counted and shows_result,
+                days_late=days_late,
+                repeats_attempt=each.repeats_attempt_id,
+            )
+        )
+    return found
+
+
+def _find_points(
+    session: Session, outcomes: Sequence[OutcomeLine], part: StudentQuestion
+) -> dict[str, Decimal]:
+    """What attempts earned, reviews included."""
+    points = {each.id: each.awarded for each in outcomes}
+    reviews = select_latest_reviews(list_reviews(session, attempt_ids=points))
+    if reviews:
+        # A review replaces the verdict on its criterion, so that all verdicts are needed.
+        for attempt, judgement in list_judged(session, parts=[part]):
+            points[attempt.id], *_ = compute_earned_points(judgement, reviews.get(attempt.id, {}))
+    return points
 
 
 def list_attempts(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -22,8 +22,12 @@ from grader.store.queries.decisions import (
     list_external_scores,
     list_overrides,
 )
-from grader.store.queries.grades import GradeLine, list_grades_of_students
-from grader.store.queries.publications import ExtensionLine, find_extensions, list_in_force
+from grader.store.queries.grades import GradeLine, list_grades_of_assignments
+from grader.store.queries.publications import (
+    ExtensionLine,
+    find_extensions,
+    list_in_force_of_runs,
+)
 
 
 class QuestionStatus(StrEnum):
@@ -88,8 +92,23 @@ def list_assignments(
     session: Session, context: GradingContext, membership: Membership, *, at: datetime
 ) -> list[AssignmentState]:
     """All assignments of a course run, with where the caller stands."""
-    lines = list_in_force(session, run_id=membership.run.id)
-    return [_state(session, context.published(session, line), membership, at=at) for line in lines]
+    (states,) = list_assignments_of(session, context, [membership], at=at)
+    return states
+
+
+def list_assignments_of(
+    session: Session, context: GradingContext, memberships: Sequence[Membership], *, at: datetime
+) -> list[list[AssignmentState]]:
+    """The same for many memberships, by as many statements as for one."""
+    lines = list_in_force_of_runs(session, run_ids=[each.run.id for each in memberships])
+    wanted = [
+        (
+            membership,
+            [context.published(session, line) for line in lines.get(membership.run.id, ())],
+        )
+        for membership in memberships
+    ]
+    return _make_states(session, wanted, at=at)
 
 
 def get_assignment(
@@ -102,23 +121,42 @@ def get_assignment(
 ) -> AssignmentState:
     """One assignment, with where the caller stands."""
     published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
-    return _state(session, published, membership, at=at)
+    ((state,),) = _make_states(session, [(membership, [published])], at=at)
+    return state
 
 
-def _state(
-    session: Session, published: PublishedAssignment, membership: Membership, *, at: datetime
-) -> AssignmentState:
-    name, enrolment = published.line.assignment, membership.enrolment
-    extension, grades = None, {}
-    if enrolment is not None:
-        extension = find_extensions(session, pairs=[(enrolment.id, name)]).get((enrolment.id, name))
-        lines = list_grades_of_students(session, enrolment_ids=[enrolment.id], assignment=name)
-        grades = {line.question: line for line in lines}
-    questions = {
-        key: _question_state(published, key, extension, grades.get(key), at=at)
-        for key in published.form.questions
+def _make_states(
+    session: Session,
+    wanted: Sequence[tuple[Membership, Sequence[PublishedAssignment]]],
+    *,
+    at: datetime,
+) -> list[list[AssignmentState]]:
+    pairs = {
+        (membership.enrolment.id, published.line.assignment)
+        for membership, assignments in wanted
+        if membership.enrolment is not None
+        for published in assignments
     }
-    return AssignmentState(published, extension, questions, membership.run.time_zone)
+    extensions = find_extensions(session, pairs=pairs) if pairs else {}
+    grades: dict[tuple[str, str], dict[str, GradeLine]] = {}
+    for line in list_grades_of_assignments(session, pairs=pairs) if pairs else ():
+        grades.setdefault((line.enrolment_id, line.assignment), {})[line.question] = line
+    found = []
+    for membership, assignments in wanted:
+        owner = membership.enrolment.id if membership.enrolment else ""
+        states = []
+        for published in assignments:
+            pair = (owner, published.line.assignment)
+            extension, own = extensions.get(pair), grades.get(pair, {})
+            questions = {
+                key: _question_state(published, key, extension, own.get(key), at=at)
+                for key in published.form.questions
+            }
+            states.append(
+                AssignmentState(published, extension, questions, membership.run.time_zone)
+            )
+        found.append(states)
+    return found
 
 
 def _question_state(
@@ -167,13 +205,31 @@ class OpenedQuestion:
     scores: tuple[ExternalScoreLine, ...] = ()
 
 
-def refuse_unopened(state: AssignmentState, membership: Membership, *, at: datetime) -> None:
+def refuse_unopened(
+    published: PublishedAssignment, membership: Membership, *, at: datetime
+) -> None:
     """Students see questions from the opening on; staff may look before."""
-    opens_at = state.policy.window.opens_at
+    opens_at = published.line.opens_at
     if not membership.is_staff and opens_at is not None and at < opens_at:
         raise RequestRefused(
             f"This assignment opens at {opens_at.isoformat()}.", code="assignment.not_open"
         )
+
+
+def get_open_variant(
+    session: Session,
+    context: GradingContext,
+    membership: Membership,
+    *,
+    assignment: str,
+    question: str,
+    at: datetime,
+) -> tuple[Rubric, Variant]:
+    """A question's rubric with the caller's variant, without recording a view."""
+    published = context.in_force(session, run_id=membership.run.id, assignment=assignment)
+    rubric = published.rubric(question)
+    refuse_unopened(published, membership, at=at)
+    return rubric, get_own_variant(session, context, membership, rubric, at=at, keep=False)
 
 
 def open_question(
@@ -185,15 +241,16 @@ def open_question(
     question: str,
     at: datetime,
     keep: bool,
+    with_scores: bool = True,
 ) -> OpenedQuestion:
-    """A question with the caller's variant.
+    """A question with the caller's variant; `scores` are empty without `with_scores`.
 
     With `keep`, in a session that writes, it is noted when it was seen first, and the variant is
     stored as shown. Staff without a place of their own get a variant that is nobody's.
     """
     state = get_assignment(session, context, membership, assignment=assignment, at=at)
     rubric = state.published.rubric(question)
-    refuse_unopened(state, membership, at=at)
+    refuse_unopened(state.published, membership, at=at)
     variant = get_own_variant(session, context, membership, rubric, at=at, keep=keep)
     shown = OpenedQuestion(state, state.questions[question], variant)
     if membership.enrolment is None:
@@ -204,7 +261,9 @@ def open_question(
     return replace(
         shown,
         overrides=tuple(list_overrides(session, student_questions=[part])),
-        scores=tuple(list_external_scores(session, student_questions=[part])),
+        scores=tuple(list_external_scores(session, student_questions=[part]))
+        if with_scores
+        else (),
     )
 
 

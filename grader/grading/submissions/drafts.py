@@ -10,7 +10,7 @@ from grader.errors import MalformedRequest
 from grader.grading.context import GradingContext
 from grader.store.database import Session
 from grader.store.queries.attempts import StudentQuestion
-from grader.store.queries.submissions import DraftLine, delete_draft, find_draft, put_draft
+from grader.store.queries.submissions import DraftLine, delete_draft, put_draft
 
 MAX_CHARACTERS = 500_000
 
@@ -46,12 +46,3 @@ def save_draft(
     put_draft(
         session, run_id=membership.run.id, student_question=part, draft=DraftLine(written, at)
     )
-
-
-def find_own_draft(
-    session: Session, membership: Membership, *, assignment: str, question: str
-) -> DraftLine | None:
-    """The caller's draft; None if there is none, or for staff without an enrolment."""
-    if membership.enrolment is None:
-        return None
-    return find_draft(session, student_question=(membership.enrolment.id, assignment, question))

@@ -9,7 +9,18 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, Select, and_, cast, func, insert, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Select,
+    and_,
+    bindparam,
+    cast,
+    func,
+    insert,
+    or_,
+    select,
+)
 
 from grader.errors import NotFound
 from grader.store.database import Session
@@ -166,6 +177,39 @@ def _list_judged(
     statement = _select_judged(get_dialect(session), *names)
     rows = session.connection().execute(statement, bind_keys(keys))
     return [_split_row(tuple(row)) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeLine:
+    """An attempt and what it earned, without its answer and how it was judged."""
+
+    id: str
+    number: int
+    repeats_attempt_id: str | None
+    received_at: datetime
+    awarded: Decimal
+
+
+def list_outcomes(session: Session, *, part: StudentQuestion) -> list[OutcomeLine]:
+    """All attempts of a student at a question in order, by their latest judgements."""
+    rows = session.connection().execute(_OUTCOMES, dict(zip(_PART, part, strict=True)))
+    return [to_line(OutcomeLine, row) for row in rows]
+
+
+_OUTCOMES = (
+    select(
+        AttemptRow.id,
+        AttemptRow.number,
+        AttemptRow.repeats_attempt_id,
+        AttemptRow.received_at,
+        JudgementRow.awarded,
+    )
+    .join(JudgementRow, JudgementRow.attempt_id == AttemptRow.id)
+    .where(
+        *(getattr(AttemptRow, name) == bindparam(name) for name in _PART), _is_latest_judgement()
+    )
+    .order_by(AttemptRow.number)
+)
 
 
 def find_attempts(session: Session, *, attempt_ids: Iterable[str]) -> dict[str, AttemptLine]:
@@ -352,12 +396,12 @@ def record_view(session: Session, *, run_id: str, part: StudentQuestion, at: dat
     insert_missing(session, ViewRow, [row], key=("enrolment_id", "assignment", "question"))
 
 
+_VIEW = select(ViewRow.first_at).where(
+    *(getattr(ViewRow, name) == bindparam(name) for name in _PART)
+)
+
+
 def has_view(session: Session, *, part: StudentQuestion) -> bool:
     """Whether a student has seen a question before."""
-    enrolment_id, assignment, question = part
-    statement = select(ViewRow.first_at).where(
-        ViewRow.enrolment_id == enrolment_id,
-        ViewRow.assignment == assignment,
-        ViewRow.question == question,
-    )
-    return session.scalar(statement) is not None
+    parameters = dict(zip(_PART, part, strict=True))
+    return session.connection().scalar(_VIEW, parameters) is not None

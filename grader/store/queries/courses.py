@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Select, bindparam, insert, or_, select, update
+from sqlalchemy import Select, and_, bindparam, insert, or_, select, update
 
 from grader.domain.roles import Role
 from grader.errors import NotFound
@@ -132,17 +132,46 @@ def _select_enrolments(dialect: str) -> Select[Any]:
     )
 
 
+_PLACE = (
+    select(*_RUN, *_ENROLMENT)
+    .outerjoin(
+        EnrolmentRow,
+        and_(
+            EnrolmentRow.run_id == RunRow.id,
+            EnrolmentRow.person_id == bindparam("person_id"),
+            EnrolmentRow.left_at.is_(None),
+        ),
+    )
+    .where(RunRow.id == bindparam("run_id"))
+)
+
+
+def find_place(
+    session: Session, *, run_id: str, person_id: str | None
+) -> tuple[RunLine, EnrolmentLine | None] | None:
+    """A course run with a person's place there, if there is one; None for an unknown run."""
+    parameters = {"run_id": run_id, "person_id": person_id}
+    row = session.connection().execute(_PLACE, parameters).one_or_none()
+    if row is None:
+        return None
+    run, place = tuple(row[: len(_RUN)]), tuple(row[len(_RUN) :])
+    return RunLine(*run), None if place[0] is None else _to_enrolment(place)
+
+
+_OWN_ENROLMENTS = (
+    select(*_ENROLMENT, *_RUN)
+    .join(RunRow, RunRow.id == EnrolmentRow.run_id)
+    .where(EnrolmentRow.person_id == bindparam("person_id"), EnrolmentRow.left_at.is_(None))
+    .order_by(RunRow.made_at.desc(), RunRow.id)
+)
+
+
 def list_enrolments(session: Session, *, person_id: str) -> list[tuple[EnrolmentLine, RunLine]]:
     """Where a person takes part."""
-    statement = (
-        select(*_ENROLMENT, *_RUN)
-        .join(RunRow, RunRow.id == EnrolmentRow.run_id)
-        .where(EnrolmentRow.person_id == person_id, EnrolmentRow.left_at.is_(None))
-        .order_by(RunRow.made_at.desc(), RunRow.id)
-    )
+    rows = session.connection().execute(_OWN_ENROLMENTS, {"person_id": person_id})
     return [
         (_to_enrolment((row[0], row[1], row[2], row[3], row[4])), RunLine(*tuple(row)[5:]))
-        for row in session.execute(statement)
+        for row in rows
     ]
 
 

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any, TypeVar
 
-from sqlalchemy import delete, func, insert, or_, select
+from sqlalchemy import Select, delete, func, insert, or_, select
 
 from grader.store.database import Session
+from grader.store.keys import bind_keys, get_dialect, make_key_table, match_keys
 from grader.store.queries.attempts import StudentQuestion
-from grader.store.rows import list_columns, split_into_batches, to_line
+from grader.store.rows import list_columns, to_line
 from grader.store.tables.attempts import AttemptRow
 from grader.store.tables.decisions import ClaimRow, ExternalScoreRow, OverrideRow, ReviewRow
 from grader.store.upserts import insert_or_replace_where
@@ -39,15 +41,19 @@ _REVIEW = list_columns(ReviewRow, ReviewLine)
 
 def list_reviews(session: Session, *, attempt_ids: Iterable[str]) -> list[ReviewLine]:
     """All reviews of these attempts, oldest first."""
-    lines: list[ReviewLine] = []
-    for batch in split_into_batches(sorted(set(attempt_ids))):
-        statement = (
-            select(*_REVIEW)
-            .where(ReviewRow.attempt_id.in_(batch))
-            .order_by(ReviewRow.attempt_id, ReviewRow.criterion, ReviewRow.number)
-        )
-        lines.extend(to_line(ReviewLine, row) for row in session.execute(statement))
-    return lines
+    statement = _select_reviews(get_dialect(session))
+    rows = session.connection().execute(statement, bind_keys((each,) for each in attempt_ids))
+    return [to_line(ReviewLine, row) for row in rows]
+
+
+@cache
+def _select_reviews(dialect: str) -> Select[Any]:
+    keys = make_key_table(dialect, "attempt_id")
+    return (
+        select(*_REVIEW)
+        .join(keys, match_keys(keys, ReviewRow))
+        .order_by(ReviewRow.attempt_id, ReviewRow.criterion, ReviewRow.number)
+    )
 
 
 def select_latest_reviews(lines: Iterable[ReviewLine]) -> dict[str, dict[str, ReviewLine]]:
@@ -144,18 +150,20 @@ def _list_scores(
     line: type[_Score],
     keys: set[StudentQuestion],
 ) -> list[_Score]:
-    found: list[_Score] = []
-    for batch in split_into_batches(sorted({enrolment_id for enrolment_id, _, _ in keys})):
-        statement = (
-            select(*list_columns(table, line))
-            .where(table.enrolment_id.in_(batch))
-            .order_by(table.number)
-        )
-        lines = (to_line(line, row) for row in session.execute(statement))
-        found += [
-            each for each in lines if (each.enrolment_id, each.assignment, each.question) in keys
-        ]
-    return found
+    statement = _select_scores(get_dialect(session), table)
+    rows = session.connection().execute(statement, bind_keys(keys))
+    return [to_line(line, row) for row in rows]
+
+
+@cache
+def _select_scores(dialect: str, table: type[OverrideRow | ExternalScoreRow]) -> Select[Any]:
+    line = OverrideLine if table is OverrideRow else ExternalScoreLine
+    keys = make_key_table(dialect, "enrolment_id", "assignment", "question")
+    return (
+        select(*list_columns(table, line))
+        .join(keys, match_keys(keys, table))
+        .order_by(table.number)
+    )
 
 
 def add_external_scores(session: Session, scores: Sequence[ExternalScoreLine]) -> None:

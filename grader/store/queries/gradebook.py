@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -185,9 +186,10 @@ _MEMBER: tuple[Any, ...] = (
 )
 
 
+@lru_cache(maxsize=256)
 def _build_segments(
     run_id: str, assignment: str, selection: Selection, order: SortOrder
-) -> list[_Segment]:
+) -> tuple[_Segment, ...]:
     conditions = _build_conditions(assignment, selection)
     by_login = (
         select(*_MEMBER, null().label("number"))
@@ -195,7 +197,7 @@ def _build_segments(
         .where(EnrolmentRow.run_id == run_id, *conditions)
     )
     if order.column is SortColumn.LOGIN:
-        return [_Segment(by_login, (EnrolmentRow.login,), order.is_descending)]
+        return (_Segment(by_login, (EnrolmentRow.login,), order.is_descending),)
     table, of_table = _choose_numbers(run_id, assignment, order)
     number = type_coerce(table.points, Integer)
     numbered = (
@@ -207,10 +209,10 @@ def _build_segments(
         .where(*of_table, *conditions)
     )
     has_number = exists().where(table.enrolment_id == EnrolmentRow.id, *of_table)
-    return [
+    return (
         _Segment(numbered, (number, table.enrolment_id), order.is_descending),
         _Segment(by_login.where(~has_number), (EnrolmentRow.login,)),
-    ]
+    )
 
 
 def _choose_numbers(
@@ -240,7 +242,7 @@ def list_page(
     is_backwards = start is not None and start.is_backwards
     segments = _build_segments(run_id, assignment, selection, order)
     if is_backwards:
-        segments.reverse()
+        segments = segments[::-1]
     found = _read_segments(
         session,
         segments,
@@ -265,7 +267,7 @@ def list_page(
 
 def _read_segments(
     session: Session,
-    segments: list[_Segment],
+    segments: Sequence[_Segment],
     start: SortKey | None,
     *,
     is_backwards: bool,
@@ -363,12 +365,18 @@ def list_cells(
 
 def count_selected(session: Session, *, run_id: str, assignment: str, selection: Selection) -> int:
     """Count the selected students."""
+    statement = _select_count(run_id, assignment, selection)
+    return session.connection().scalar(statement) or 0
+
+
+# To build these statements takes as long as to run them, and the same few are asked again.
+@lru_cache(maxsize=256)
+def _select_count(run_id: str, assignment: str, selection: Selection) -> Select[Any]:
     statement = select(func.count()).select_from(EnrolmentRow.__table__)
     if selection.text:
         statement = statement.join(PersonRow.__table__, _PEOPLE.id == _ENROLMENTS.person_id)
     conditions = _build_conditions(assignment, selection)
-    statement = statement.where(_ENROLMENTS.run_id == run_id, *conditions)
-    return session.connection().scalar(statement) or 0
+    return statement.where(_ENROLMENTS.run_id == run_id, *conditions)
 
 
 _SECTIONS = (
@@ -402,11 +410,16 @@ def count_totals(
     session: Session, *, run_id: str, assignment: str, selection: Selection, step: Decimal
 ) -> dict[int, int]:
     """A histogram of the totals of the selected students: bin 0 starts at zero points."""
-    bin_number = (type_coerce(_TOTALS.points, Integer) // int(step * 100)).label("bin")
-    statement = _select_totals(run_id, assignment, selection, bin_number, func.count()).group_by(
-        "bin"
-    )
+    statement = _select_bins(run_id, assignment, selection, int(step * 100))
     return {row[0]: row[1] for row in session.connection().execute(statement)}
+
+
+@lru_cache(maxsize=256)
+def _select_bins(
+    run_id: str, assignment: str, selection: Selection, hundredths: int
+) -> Select[Any]:
+    number = (type_coerce(_TOTALS.points, Integer) // hundredths).label("bin")
+    return _select_totals(run_id, assignment, selection, number, func.count()).group_by("bin")
 
 
 def find_totals_by_rank(
@@ -418,9 +431,15 @@ def find_totals_by_rank(
     ranks: Iterable[int],
 ) -> dict[int, Decimal]:
     """The totals of the selected students at some ranks, where 0 is the lowest."""
+    statement = _select_ranks(run_id, assignment, selection)
+    parameters = {"ranks": [each + 1 for each in ranks]}
+    return {row[0] - 1: row[1] for row in session.connection().execute(statement, parameters)}
+
+
+@lru_cache(maxsize=256)
+def _select_ranks(run_id: str, assignment: str, selection: Selection) -> Select[Any]:
     rank = func.row_number().over(order_by=(_TOTALS.points, _TOTALS.enrolment_id)).label("rank")
     ranked = _select_totals(run_id, assignment, selection, _TOTALS.points, rank).subquery()
-    statement = select(ranked.c.rank, ranked.c.points).where(
-        ranked.c.rank.in_([each + 1 for each in ranks])
+    return select(ranked.c.rank, ranked.c.points).where(
+        ranked.c.rank.in_(bindparam("ranks", expanding=True))
     )
-    return {row[0] - 1: row[1] for row in session.connection().execute(statement)}

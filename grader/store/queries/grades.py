@@ -63,8 +63,8 @@ _PART = ("enrolment_id", "assignment", "question")
 
 
 @cache
-def _select_grades(dialect: str) -> Select[Any]:
-    keys = make_key_table(dialect, *_PART)
+def _select_grades(dialect: str, *names: str) -> Select[Any]:
+    keys = make_key_table(dialect, *names)
     return select(*_GRADE).join(keys, match_keys(keys, GradeRow))
 
 
@@ -72,7 +72,7 @@ def find_grades(
     session: Session, *, parts: Iterable[StudentQuestion]
 ) -> dict[StudentQuestion, GradeLine]:
     """The grades of these questions of students; where nothing was done yet there is none."""
-    statement = _select_grades(get_dialect(session))
+    statement = _select_grades(get_dialect(session), *_PART)
     rows = session.connection().execute(statement, bind_keys(parts))
     lines = (to_line(GradeLine, row) for row in rows)
     return {each.part: each for each in lines}
@@ -122,14 +122,13 @@ def find_progress(
     return found
 
 
-def list_grades_of_students(
-    session: Session, *, enrolment_ids: Iterable[str], assignment: str | None = None
+def list_grades_of_assignments(
+    session: Session, *, pairs: Iterable[tuple[str, str]]
 ) -> list[GradeLine]:
-    """All grades of some students, for one assignment or for all."""
-    statement = select(*_GRADE).where(GradeRow.enrolment_id.in_(list(enrolment_ids)))
-    if assignment is not None:
-        statement = statement.where(GradeRow.assignment == assignment)
-    return [to_line(GradeLine, row) for row in session.execute(statement)]
+    """All grades of (enrolment, assignment) pairs."""
+    statement = _select_grades(get_dialect(session), "enrolment_id", "assignment")
+    rows = session.connection().execute(statement, bind_keys(pairs))
+    return [to_line(GradeLine, row) for row in rows]
 
 
 def list_grades(session: Session, *, run_id: str, assignment: str | None = None) -> list[GradeLine]:

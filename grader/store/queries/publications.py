@@ -13,7 +13,7 @@ from sqlalchemy import Select, bindparam, func, insert, select
 from grader.errors import NotFound
 from grader.store.database import Session
 from grader.store.keys import bind_keys, get_dialect, make_key_table, match_keys
-from grader.store.rows import list_columns, make_id, to_line
+from grader.store.rows import get_table, list_columns, make_id, to_line
 from grader.store.tables.publications import (
     ExtensionRow,
     PublicationPartRow,
@@ -71,23 +71,42 @@ def get_publication(session: Session, *, publication_id: str) -> PublicationLine
 
 def list_in_force(session: Session, *, run_id: str) -> list[PublicationLine]:
     """The newest publication of every assignment of a course run, by due date."""
+    return list_in_force_of_runs(session, run_ids=[run_id]).get(run_id, [])
+
+
+def list_in_force_of_runs(
+    session: Session, *, run_ids: Iterable[str]
+) -> dict[str, list[PublicationLine]]:
+    """The same for many course runs; a run without publications is missing."""
+    statement = _select_in_force(get_dialect(session))
+    rows = session.connection().execute(statement, bind_keys((each,) for each in run_ids))
+    found: dict[str, list[PublicationLine]] = {}
+    for row in rows:
+        line = to_line(PublicationLine, row)
+        found.setdefault(line.run_id, []).append(line)
+    for lines in found.values():
+        lines.sort(key=lambda each: (each.due_at is None, each.due_at, each.assignment))
+    return found
+
+
+@cache
+def _select_in_force(dialect: str) -> Select[Any]:
+    keys = make_key_table(dialect, "run_id")
+    other = get_table(PublicationRow).alias("other")
     newest = (
-        select(PublicationRow.assignment, func.max(PublicationRow.number).label("number"))
-        .where(PublicationRow.run_id == run_id)
-        .group_by(PublicationRow.assignment)
-        .subquery()
-    )
-    statement = (
-        select(*_PUBLICATION)
-        .join(
-            newest,
-            (newest.c.assignment == PublicationRow.assignment)
-            & (newest.c.number == PublicationRow.number),
+        select(func.max(other.c.number))
+        .where(
+            other.c.run_id == PublicationRow.run_id,
+            other.c.assignment == PublicationRow.assignment,
         )
-        .where(PublicationRow.run_id == run_id)
+        .correlate(PublicationRow)
+        .scalar_subquery()
     )
-    lines = [to_line(PublicationLine, row) for row in session.execute(statement)]
-    return sorted(lines, key=lambda each: (each.due_at is None, each.due_at, each.assignment))
+    return (
+        select(*_PUBLICATION)
+        .join(keys, match_keys(keys, PublicationRow))
+        .where(PublicationRow.number == newest)
+    )
 
 
 def list_publications(session: Session, *, run_id: str, assignment: str) -> list[PublicationLine]:

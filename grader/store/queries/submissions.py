@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, delete, func, select
+from sqlalchemy import ColumnElement, and_, bindparam, delete, func, select
 
 from grader.store.database import Session
 from grader.store.queries.attempts import StudentQuestion
 from grader.store.rows import list_columns, to_line
-from grader.store.tables.attempts import DraftRow, UploadRow
+from grader.store.tables.attempts import DraftRow, UploadRow, ViewRow
 from grader.store.upserts import insert_missing, insert_or_replace
 
 
@@ -23,11 +23,34 @@ class DraftLine:
     saved_at: datetime
 
 
-def find_draft(session: Session, *, student_question: StudentQuestion) -> DraftLine | None:
-    """A student's draft of a question."""
-    statement = select(DraftRow.fields, DraftRow.saved_at).where(_is_draft_of(student_question))
-    row = session.execute(statement).one_or_none()
-    return DraftLine(row[0], row[1]) if row else None
+_PART = ("enrolment_id", "assignment", "question")
+
+
+@dataclass(frozen=True, slots=True)
+class SeenLine:
+    """That a student has seen a question, with the draft if there is one."""
+
+    first_at: datetime
+    draft: DraftLine | None
+
+
+_SEEN = (
+    select(ViewRow.first_at, DraftRow.fields, DraftRow.saved_at)
+    .outerjoin(
+        DraftRow, and_(*(getattr(DraftRow, name) == getattr(ViewRow, name) for name in _PART))
+    )
+    .where(*(getattr(ViewRow, name) == bindparam(name) for name in _PART))
+)
+
+
+def find_seen(session: Session, *, student_question: StudentQuestion) -> SeenLine | None:
+    """A student's draft of a question; None where the student has not seen it yet."""
+    parameters = dict(zip(_PART, student_question, strict=True))
+    row = session.connection().execute(_SEEN, parameters).one_or_none()
+    if row is None:
+        return None
+    first_at, fields, saved_at = row
+    return SeenLine(first_at, None if saved_at is None else DraftLine(fields, saved_at))
 
 
 def put_draft(

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import Field
+from starlette.concurrency import run_in_threadpool
 
 from grader.accounts.callers import Caller, get_membership_as
 from grader.domain.roles import Role, Scope
@@ -25,13 +26,14 @@ from grader.feedback.base import ReportModel
 from grader.feedback.report import Report
 from grader.grading.attempts.bundle_for import compose_attempt_bundle
 from grader.grading.attempts.find import get_visible_attempt, list_attempts, load_attempt_report
-from grader.grading.attempts.open_questions import get_assignment, get_own_variant, refuse_unopened
+from grader.grading.attempts.open_questions import get_open_variant
 from grader.grading.attempts.report import AttemptReport
 from grader.grading.receipts.bundle import Bundle, write_bundle
 from grader.grading.submissions.check import AnswerReading, check_answer, judge_without_storing
 from grader.grading.submissions.uploads import MAX_BYTES, get_upload, upload
 from grader.store.database import Session
 from grader.store.queries.submissions import UploadLine
+from grader.web.api.direct import QuestionNames, make_json_response, read_question_names
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
     KEY_PATTERN,
@@ -45,6 +47,7 @@ from grader.web.auth import (
     Submitter,
     describe_access,
     make_caller_dependency,
+    open_membership,
     read_credential,
 )
 from grader.web.errors.openapi import build_error_responses
@@ -81,7 +84,37 @@ class AnswerRequest(RequestBody):
     )
 
 
-@router.post(
+class CheckRoute(StrictRoute):
+    """The route of checked answers, which programs may call with every change."""
+
+    async def answer_directly(self, request: ParsedRequest) -> Response | None:
+        """Check an answer."""
+        names, sent = read_question_names(request), request.sent_json
+        if names is None or not isinstance(sent, dict) or sent.keys() != {"answer"}:
+            return None
+        return await run_in_threadpool(_check, request, names, sent["answer"])
+
+
+def _check(request: Request, names: QuestionNames, sent: Any) -> Response:
+    headers: dict[str, str] = {}
+    with open_membership(
+        request, headers, course=names.course, scope=Scope.SUBMIT, budget="submit"
+    ) as (session, membership):
+        rubric, variant = get_open_variant(
+            session,
+            get_service(request).context,
+            membership,
+            assignment=names.assignment,
+            question=names.question,
+            at=get_received_at(request),
+        )
+    return make_json_response(check_answer(rubric, variant, sent), headers)
+
+
+check_router = APIRouter(route_class=CheckRoute, tags=["Answers"])
+
+
+@check_router.post(
     _QUESTION + "/check",
     summary="Check an answer",
     responses=_SUBMIT_ERRORS,
@@ -97,10 +130,9 @@ def check(
 ) -> AnswerReading:
     """How an answer is read: shapes, formulas, faults. Free: nothing is judged or stored."""
     with service.database.read() as session:
-        state = get_assignment(session, service.context, membership, assignment=assignment, at=at)
-        rubric = state.published.rubric(question)
-        refuse_unopened(state, membership, at=at)
-        variant = get_own_variant(session, service.context, membership, rubric, at=at, keep=False)
+        rubric, variant = get_open_variant(
+            session, service.context, membership, assignment=assignment, question=question, at=at
+        )
     return check_answer(rubric, variant, body.answer)
 
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import Caller
+from grader.accounts.callers import Caller, Membership
 from grader.accounts.courses import make_run
 from grader.domain.roles import Role, Scope
 from grader.errors import MissingRole, MissingScope, NotSignedIn, RequestRefused, TooManyRequests
 from grader.grading.attempts.open_questions import (
     OpenedQuestion,
     get_assignment,
-    get_own_variant,
+    get_open_variant,
     list_assignments,
     open_question,
-    refuse_unopened,
 )
 from grader.grading.submissions.check import MAX_KEY_SETS, sample_practice_key_sets
 from grader.store.database import Session
@@ -26,6 +25,7 @@ from grader.store.queries.attempts import has_view
 from grader.store.queries.courses import list_enrolments, list_runs
 from grader.web.api import models as m
 from grader.web.api import presenters
+from grader.web.api.direct import QuestionNames, make_json_response, read_question_names
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
     SentKeyDep,
@@ -38,11 +38,12 @@ from grader.web.auth import (
     describe_access,
     make_caller_dependency,
     make_operator_dependency,
+    open_membership,
 )
 from grader.web.errors.openapi import build_error_responses
 from grader.web.http.body import RequestBody, StrictRoute
 from grader.web.params import AssignmentId, QuestionId
-from grader.web.service import ReceivedAt, ServiceDep
+from grader.web.service import ReceivedAt, ServiceDep, get_received_at, get_service
 
 router = APIRouter(route_class=StrictRoute, tags=["Courses"])
 
@@ -181,45 +182,86 @@ def get_one_assignment(
         return presenters.to_assignment_read(state, at=at)
 
 
-@router.get(
+class QuestionRoute(StrictRoute):
+    """The route of questions, which everybody calls at the opening of an assignment."""
+
+    async def read_directly(self, request: Request) -> Response | None:
+        """Show a question."""
+        names = read_question_names(request)
+        if names is None:
+            return None
+        headers: dict[str, str] = {}
+        membership, response = await run_in_threadpool(_show_again, request, names, headers)
+        if response is not None:
+            return response
+        shown = await get_service(request).writer.run(
+            lambda session: _open_question(request, session, membership, names, keep=True)
+        )
+        return _to_response(request, names, shown, headers)
+
+
+def _show_again(
+    request: Request, names: QuestionNames, headers: dict[str, str]
+) -> tuple[Membership, Response | None]:
+    """The question if the caller has seen it before, so that nothing is written."""
+    with open_membership(request, headers, course=names.course, scope=Scope.READ) as (
+        session,
+        membership,
+    ):
+        if membership.enrolment is not None and not has_view(
+            session, part=(membership.enrolment.id, names.assignment, names.question)
+        ):
+            return membership, None
+        shown = _open_question(request, session, membership, names, keep=False)
+    return membership, _to_response(request, names, shown, headers)
+
+
+def _open_question(
+    request: Request,
+    session: Session,
+    membership: Membership,
+    names: QuestionNames,
+    *,
+    keep: bool,
+) -> OpenedQuestion:
+    return open_question(
+        session,
+        get_service(request).context,
+        membership,
+        assignment=names.assignment,
+        question=names.question,
+        at=get_received_at(request),
+        keep=keep,
+    )
+
+
+def _to_response(
+    request: Request, names: QuestionNames, shown: OpenedQuestion, headers: dict[str, str]
+) -> Response:
+    at = get_received_at(request)
+    return make_json_response(
+        presenters.to_question_read(shown, course=names.course, at=at), headers
+    )
+
+
+question_router = APIRouter(route_class=QuestionRoute, tags=["Courses"])
+
+
+@question_router.get(
     "/courses/{course}/assignments/{assignment}/questions/{question}",
     summary="A question",
     responses=COURSE_ERRORS | build_error_responses(RequestRefused),
     openapi_extra=describe_access(Scope.READ, "participants"),
 )
 async def get_question(
-    assignment: AssignmentId,
-    question: QuestionId,
-    membership: CourseReader,
-    service: ServiceDep,
-    at: ReceivedAt,
+    request: Request, assignment: AssignmentId, question: QuestionId, membership: CourseReader
 ) -> m.QuestionRead:
     """A question with the caller's own numbers, in full precision."""
-
-    def show(session: Session, *, keep: bool) -> OpenedQuestion:
-        return open_question(
-            session,
-            service.context,
-            membership,
-            assignment=assignment,
-            question=question,
-            at=at,
-            keep=keep,
-        )
-
-    def show_again() -> OpenedQuestion | None:
-        """The question if the caller has seen it before, so that nothing is written."""
-        with service.database.read() as session:
-            if membership.enrolment is not None and not has_view(
-                session, part=(membership.enrolment.id, assignment, question)
-            ):
-                return None
-            return show(session, keep=False)
-
-    shown = await run_in_threadpool(show_again)
-    if shown is None:
-        shown = await service.writer.run(lambda session: show(session, keep=True))
-    return presenters.to_question_read(shown, course=membership.run.id, at=at)
+    names = QuestionNames(membership.run.id, assignment, question)
+    shown = await get_service(request).writer.run(
+        lambda session: _open_question(request, session, membership, names, keep=True)
+    )
+    return presenters.to_question_read(shown, course=names.course, at=get_received_at(request))
 
 
 @router.get(
@@ -238,10 +280,9 @@ def get_practice(
 ) -> m.PracticeRead:
     """Practice key sets for the caller's own numbers, never used for grading."""
     with service.database.read() as session:
-        state = get_assignment(session, service.context, membership, assignment=assignment, at=at)
-        rubric = state.published.rubric(question)
-        refuse_unopened(state, membership, at=at)
-        variant = get_own_variant(session, service.context, membership, rubric, at=at, keep=False)
+        rubric, variant = get_open_variant(
+            session, service.context, membership, assignment=assignment, question=question, at=at
+        )
         judge = service.context.judge(session, run_id=membership.run.id, rubric=rubric)
     return m.PracticeRead(
         question=rubric.id,

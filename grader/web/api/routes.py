@@ -23,6 +23,8 @@ def build_api() -> APIRouter:
     api = APIRouter(prefix="/api/v1")
     for router in (
         courses.router,
+        courses.question_router,
+        attempts.check_router,
         attempts.router,
         gradebook.router,
         grades.router,

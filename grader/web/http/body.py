@@ -27,6 +27,8 @@ from grader.errors import ErrorDetail, FieldPath, MalformedRequest
 
 JSON = "application/json"
 
+_Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
@@ -84,12 +86,12 @@ class RequestBody(BaseModel):
 class StrictRoute(APIRoute):
     """A route whose JSON body is read strictly before FastAPI sees it."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    def get_route_handler(self) -> _Handler:
         """Return FastAPI's handler behind the strict intake."""
         handle = super().get_route_handler()
         field = self.body_field
         if field is None:
-            return handle
+            return self._handle_directly(handle)
         is_needed = bool(field.field_info.is_required())
 
         async def handle_strictly(request: Request) -> Response:
@@ -104,8 +106,22 @@ class StrictRoute(APIRoute):
 
         return handle_strictly
 
+    def _handle_directly(self, handle: _Handler) -> _Handler:
+        """The handler of a route without a body."""
+        if type(self).read_directly is StrictRoute.read_directly:
+            return handle
+
+        async def handle_directly(request: Request) -> Response:
+            return await self.read_directly(request) or await handle(request)
+
+        return handle_directly
+
     async def answer_directly(self, request: ParsedRequest) -> Response | None:
         """Answer a request that is plainly in order; None leaves it to FastAPI."""
+        return None
+
+    async def read_directly(self, request: Request) -> Response | None:
+        """The same for a request without a body."""
         return None
 
 

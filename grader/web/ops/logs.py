@@ -7,6 +7,7 @@ asked for, because messages quote values.
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import traceback
@@ -66,8 +67,12 @@ def open_logs(
 
 
 def _to_json(line: Any, **_: Any) -> str:
-    # What a line holds is plain; anything else is described rather than lost.
-    return orjson.dumps(line, default=repr).decode()
+    try:
+        # What a line holds is plain; anything else is described rather than lost.
+        return orjson.dumps(line, default=repr).decode()
+    except orjson.JSONEncodeError:
+        # Text that is not valid Unicode, such as a path of the file system.
+        return json.dumps(line, default=repr)
 
 
 class _LineWriter:

@@ -6,8 +6,9 @@ request, and refuses visitors who are not signed in and path parameters that are
 
 # FastAPI reads the types of the fields at run time, so this module does not postpone annotations.
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import inspect
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
@@ -16,30 +17,21 @@ from fastapi import Depends, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from grader.accounts.callers import Caller, Membership, check_session, get_membership_as
-from grader.accounts.sign_in import make_csrf_token
+from grader.accounts.callers import Caller, Membership, get_membership_as
 from grader.domain.roles import Role
 from grader.engine.random.variants import Variant
-from grader.errors import NotSignedIn
-from grader.grading.attempts.find import list_attempts
-from grader.grading.attempts.open_questions import (
-    OpenedQuestion,
-    get_assignment,
-    get_own_variant,
-    open_question,
-    refuse_unopened,
-)
-from grader.grading.attempts.report import AttemptReport
+from grader.grading.attempts.find import AttemptSummary, list_own_attempts
+from grader.grading.attempts.open_questions import OpenedQuestion, get_open_variant, open_question
 from grader.grading.context import GradingContext, PublishedAssignment
-from grader.grading.submissions.drafts import find_own_draft
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
-from grader.store.queries.attempts import find_judged, has_view
+from grader.store.queries.attempts import find_attempts
 from grader.store.queries.fills import FillLine, find_fill
-from grader.store.queries.submissions import DraftLine
-from grader.web.auth import find_session_secret, refuse_forged
+from grader.store.queries.submissions import DraftLine, find_seen
+from grader.web.auth import refuse_forged
 from grader.web.http.body import read_form
 from grader.web.pages.rendering import is_htmx_request, render
+from grader.web.pages.visitors import VisitorDep
 from grader.web.params import AssignmentId, CourseId, QuestionId
 from grader.web.service import Service, get_received_at, get_service
 
@@ -51,40 +43,6 @@ QUESTION_PATH = ASSIGNMENT_PATH + "/questions/{question}"
 MAX_FORM_BYTES = 1 << 20
 
 _Result = TypeVar("_Result")
-
-
-@dataclass(frozen=True, slots=True)
-class Visitor:
-    """A person whose browser is signed in."""
-
-    caller: Caller
-    secret: str
-
-    @property
-    def name(self) -> str:
-        """The person's name."""
-        return self.caller.need_person().name
-
-    @property
-    def csrf(self) -> str:
-        """The token that every form of this visitor carries."""
-        return make_csrf_token(self.secret)
-
-
-def get_visitor(request: Request) -> Visitor:
-    """The signed-in person; NotSignedIn leads to the sign-in page."""
-    secret = find_session_secret(request)
-    if secret is None:
-        raise NotSignedIn
-    service = get_service(request)
-    with service.database.read() as session:
-        caller = check_session(session, secret, at=get_received_at(request))
-    request.state.caller = caller.id
-    service.budgets.spend("read", caller.id)
-    return Visitor(caller, secret)
-
-
-VisitorDep = Annotated[Visitor, Depends(get_visitor)]
 
 
 async def read_page_form(request: Request, visitor: VisitorDep) -> dict[str, str]:
@@ -129,9 +87,12 @@ class PageContext:
         """Whether htmx asks, which replaces only a part of the page."""
         return is_htmx_request(self.request)
 
-    def read(self) -> AbstractContextManager[Session]:
-        """A session for reading."""
-        return self.service.database.read()
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A session for reading, which begins with the question who visits."""
+        with self.service.database.read() as session:
+            self.visitor.identify(session)
+            yield session
 
     async def write(self, change: Callable[[Session], _Result]) -> _Result:
         """Run a change in the writer's transaction."""
@@ -177,10 +138,12 @@ class QuestionView:
     """A question with the visitor's work on it."""
 
     opened: OpenedQuestion
-    attempts: list[AttemptReport]
+    attempts: list[AttemptSummary]
     draft: DraftLine | None
     earlier: dict[str, Any] | None = None
     """The visitor's answer to the question that this one builds on."""
+    restored: dict[str, Any] | None = None
+    """The answer of the attempt that the visitor wants to have in the form again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,54 +152,69 @@ class QuestionContext(AssignmentContext):
 
     question: QuestionId
 
-    def open(self, session: Session, *, keep: bool) -> OpenedQuestion:
-        """The question with the visitor's variant; `keep` records the first view."""
-        return open_question(
+    def own_variant(self, session: Session) -> tuple[Rubric, Variant]:
+        """The rubric and the visitor's variant, without recording a view."""
+        return get_open_variant(
             session,
             self.grading,
             self.membership(session),
             assignment=self.assignment,
             question=self.question,
             at=self.at,
-            keep=keep,
         )
-
-    def own_variant(self, session: Session) -> tuple[Rubric, Variant]:
-        """The rubric and the visitor's variant, without recording a view."""
-        membership = self.membership(session)
-        state = get_assignment(
-            session, self.grading, membership, assignment=self.assignment, at=self.at
-        )
-        rubric = state.published.rubric(self.question)
-        refuse_unopened(state, membership, at=self.at)
-        variant = get_own_variant(session, self.grading, membership, rubric, at=self.at, keep=False)
-        return rubric, variant
 
     async def view(self) -> QuestionView:
         """The question and the attempts so far; the visitor's first view is recorded."""
-        found = await run_in_threadpool(self._find_view)
-        if found is None:
-            await self.write(lambda session: self.open(session, keep=True))
-            # There may be attempts already: programs can answer without opening the question.
-            found = await run_in_threadpool(self._find_view)
-        assert found is not None, "the view was recorded just now"
-        return found
+        return await self.use_view(lambda view: view)
 
-    def _find_view(self) -> QuestionView | None:
-        """The question and the attempts; None before the first view."""
+    async def use_view(
+        self, use: Callable[[QuestionView], _Result], *, restore: str = ""
+    ) -> _Result:
+        """The same, and what `use` makes of it in the thread that has read it."""
+        found = await run_in_threadpool(self._use_view, use, restore)
+        if found is None:
+            await self.write(lambda session: self._open(session, self.membership(session), True))
+            # There may be attempts already: programs can answer without opening the question.
+            found = await run_in_threadpool(self._use_view, use, restore)
+        assert found is not None, "the view was recorded just now"
+        return found[0]
+
+    def _use_view(
+        self, use: Callable[[QuestionView], _Result], restore: str
+    ) -> tuple[_Result] | None:
         with self.read() as session:
-            membership = self.membership(session)
-            if membership.enrolment is None:
-                return QuestionView(self.open(session, keep=False), [], None)
-            if not has_view(
-                session, part=(membership.enrolment.id, self.assignment, self.question)
-            ):
-                return None
-            names = {"assignment": self.assignment, "question": self.question}
-            attempts = list_attempts(session, self.grading, membership, **names, at=self.at)
-            draft = find_own_draft(session, membership, **names)
-            opened = self.open(session, keep=False)
-            return QuestionView(opened, attempts, draft, _find_earlier_answer(session, opened))
+            view = self._find_view(session, restore)
+        return None if view is None else (use(view),)
+
+    def _find_view(self, session: Session, restore: str) -> QuestionView | None:
+        """The question and the attempts; None before the first view."""
+        membership = self.membership(session)
+        if membership.enrolment is None:
+            return QuestionView(self._open(session, membership, False), [], None)
+        part = (membership.enrolment.id, self.assignment, self.question)
+        seen = find_seen(session, student_question=part)
+        if seen is None:
+            return None
+        opened = self._open(session, membership, False)
+        attempts = list_own_attempts(session, opened.question, part=part, at=self.at)
+        restored = None
+        if any(each.id == restore for each in attempts):
+            restored = _find_answer(session, restore)
+        earlier = _find_earlier_answer(session, opened)
+        return QuestionView(opened, attempts, seen.draft, earlier, restored)
+
+    def _open(self, session: Session, membership: Membership, keep: bool) -> OpenedQuestion:
+        """The question with the visitor's variant; `keep` records the first view."""
+        return open_question(
+            session,
+            self.grading,
+            membership,
+            assignment=self.assignment,
+            question=self.question,
+            at=self.at,
+            keep=keep,
+            with_scores=False,
+        )
 
 
 def _find_earlier_answer(session: Session, opened: OpenedQuestion) -> dict[str, Any] | None:
@@ -246,11 +224,29 @@ def _find_earlier_answer(session: Session, opened: OpenedQuestion) -> dict[str, 
     before = opened.assignment.questions[rubric.form.id]
     if before.grade is None or not before.shows_result or not before.grade.counted_attempt_id:
         return None
-    found = find_judged(session, attempt_id=before.grade.counted_attempt_id)
-    return found[0].answer if found else None
+    return _find_answer(session, before.grade.counted_attempt_id)
 
 
-Page = Annotated[PageContext, Depends()]
-CoursePage = Annotated[CourseContext, Depends()]
-AssignmentPage = Annotated[AssignmentContext, Depends()]
-QuestionPage = Annotated[QuestionContext, Depends()]
+def _find_answer(session: Session, attempt_id: str) -> dict[str, Any] | None:
+    found = find_attempts(session, attempt_ids=[attempt_id]).get(attempt_id)
+    return found.answer if found else None
+
+
+_Context = TypeVar("_Context", bound=PageContext)
+
+
+def make_page_dependency(kind: type[_Context]) -> Callable[..., Coroutine[Any, Any, _Context]]:
+    """A dependency that makes a context; FastAPI would run the class itself in a thread."""
+
+    async def make_page(**fields: Any) -> _Context:
+        return kind(**fields)
+
+    # FastAPI reads from it what the address must name.
+    make_page.__signature__ = inspect.signature(kind)  # type: ignore[attr-defined]  # as documented
+    return make_page
+
+
+Page = Annotated[PageContext, Depends(make_page_dependency(PageContext))]
+CoursePage = Annotated[CourseContext, Depends(make_page_dependency(CourseContext))]
+AssignmentPage = Annotated[AssignmentContext, Depends(make_page_dependency(AssignmentContext))]
+QuestionPage = Annotated[QuestionContext, Depends(make_page_dependency(QuestionContext))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -41,6 +41,8 @@ _OUTCOMES = {
 }
 
 
+# Pages write the same few numbers and times again and again.
+@lru_cache(maxsize=10_000)
 def format_points(points: Decimal | float | None) -> str:
     """Points without trailing zeros; a dash for None."""
     return "–" if points is None else f"{Decimal(str(points)).normalize():f}"
@@ -63,6 +65,7 @@ def format_outcome(outcome: str, reason: str | None = None) -> str:
     return _OUTCOMES.get(outcome, outcome)
 
 
+@lru_cache(maxsize=10_000)
 def format_time(moment: datetime, time_zone: str) -> Markup:
     """A time in the course's time zone with its offset; the machine-readable form is UTC."""
     local = moment.astimezone(ZoneInfo(time_zone))
@@ -136,3 +139,8 @@ def to_html(text: str) -> Markup:
 def to_inline_html(text: str) -> Markup:
     """A line of text in which only TeX between dollar signs is marked up."""
     return Markup(_make_parser("zero").renderInline(text))
+
+
+# What authors write is the same for everybody; what students write is not kept.
+to_author_html = lru_cache(maxsize=2_000)(to_html)
+to_author_inline_html = lru_cache(maxsize=10_000)(to_inline_html)

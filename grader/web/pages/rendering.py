@@ -17,6 +17,7 @@ from grader.errors import KeysetError, NotSignedIn
 from grader.web.errors.problems import build_error_headers, to_problem
 from grader.web.pages import format
 from grader.web.pages.format import to_html, to_inline_html
+from grader.web.pages.visitors import identify_visitor
 from grader.web.service import get_received_at
 
 
@@ -32,6 +33,8 @@ def _environment() -> Environment:
     environment.filters |= {
         "prose": to_html,
         "line": to_inline_html,
+        "author_prose": format.to_author_html,
+        "author_line": format.to_author_inline_html,
         "points": format.format_points,
         "state": format.format_state,
         "phase": format.format_phase,
@@ -51,7 +54,7 @@ class PageRoute(APIRoute):
 
         async def handle_for_people(request: Request) -> Response:
             try:
-                return await handle(request)
+                return await _handle_identified(handle, request)
             except NotSignedIn:
                 target = quote(request.url.path) if request.method == "GET" else "/"
                 return RedirectResponse(f"/sign-in?next={target}", status_code=303)
@@ -66,9 +69,29 @@ class PageRoute(APIRoute):
         return handle_for_people
 
 
+async def _handle_identified(
+    handle: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
+) -> Response:
+    """Tell nothing, not even what is wrong with a request, before it is known who visits."""
+    try:
+        response = await handle(request)
+    except NotSignedIn:
+        raise
+    except Exception:
+        await identify_visitor(request)
+        raise
+    await identify_visitor(request)
+    return response
+
+
 def is_htmx_request(request: Request) -> bool:
     """Whether htmx asks, which replaces only a part of the page."""
     return request.headers.get("HX-Request") == "true"
+
+
+def render_fragment(template: str, **values: Any) -> str:
+    """A template as text, for a part of a page that is kept."""
+    return _environment().get_template(template).render(**values)
 
 
 def render(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:

@@ -116,8 +116,8 @@ async def revoke_token(page: Page, token_id: TokenId, form: FormDep) -> Response
 def _render_own_tokens(
     page: Page, form: FormState | None = None, *, made: NewToken | None = None
 ) -> Response:
-    person = page.caller.need_person()
     with page.read() as session:
+        person = page.caller.need_person()
         tokens = list_tokens(session, person_id=person.id)
         roles = {enrolment.role for enrolment, _ in list_enrolments(session, person_id=person.id)}
     # A token never allows more than its owner may do, so students are not offered the rest.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
+from urllib.parse import quote
 
 from fastapi import APIRouter, Response
 from markupsafe import Markup, escape
@@ -43,7 +44,7 @@ from grader.web.gradebook_query import (
 )
 from grader.web.pages.context import ASSIGNMENT_PATH, AssignmentPage
 from grader.web.pages.format import format_points
-from grader.web.pages.rendering import PageRoute
+from grader.web.pages.rendering import PageRoute, render_fragment
 from grader.web.pagination import Cursor
 from grader.web.params import StudentLogin
 
@@ -73,10 +74,8 @@ def show_gradebook(
         spread = load_distribution(session, book.published, query.selection)
         sections = list_named_sections(session, run_id=page.course)
         fill = page.fill(session)
-    columns = [
-        (name, rubric.form.points, str(escape(name)))
-        for name, rubric in book.published.assignment.rubrics.items()
-    ]
+    worths = [(name, each.form.points) for name, each in book.published.assignment.rubrics.items()]
+    columns = _list_columns(page.course, page.assignment, worths)
     return page.render(
         "gradebook/grades.html",
         membership=membership,
@@ -84,8 +83,8 @@ def show_gradebook(
         assignment=page.assignment,
         title=book.published.form.title,
         book=book,
-        columns=columns,
-        rows=[(row, _list_cells(row, columns)) for row in book.rows],
+        worths=worths,
+        rows=[_compose_row(row, columns) for row in book.rows],
         heat_level=compute_heat_level,
         possible=book.possible,
         query=query,
@@ -213,39 +212,79 @@ def compute_heat_level(points: Decimal | None, possible: Decimal) -> int:
     return 4 if points >= possible else 1 + int(3 * points / possible)
 
 
-#: The shade, the points and the marks of a cell.
-_CellText = tuple[int | None, str, tuple[str, ...]]
-_EMPTY_CELL: _CellText = (None, "–", ())
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A question, with its name and the start of its addresses escaped."""
+
+    name: str
+    possible: Decimal
+    label: str
+    address: str
+    empty: str
+    """The cell of a student without a grade."""
 
 
-def _list_cells(
-    row: GradebookRow, columns: list[tuple[str, Decimal, str]]
-) -> list[tuple[str, int | None, str, tuple[str, ...]]]:
-    """The cells of a row, with the questions' names escaped.
+def _list_columns(course: str, assignment: str, worths: list[tuple[str, Decimal]]) -> list[_Column]:
+    start = f"/courses/{course}/assignments/{assignment}/questions/"
+    return [
+        _Column(
+            name,
+            possible,
+            str(escape(name)),
+            str(escape(f"{start}{name}/students/")),
+            render_fragment("gradebook/cell.html", level=None, name=name),
+        )
+        for name, possible in worths
+    ]
 
-    Escaping takes most of the time of a page with thousands of cells, so it is done per column.
+
+def _compose_row(row: GradebookRow, columns: list[_Column]) -> tuple[GradebookRow, Markup, Markup]:
+    """A row with its login for addresses, and its cells.
+
+    A page has thousands of cells, so that they are put together from parts that are escaped.
     """
-    grades = row.grades
+    login = escape(quote(row.member.login, safe=""))
+    grades, link = row.grades, str(login)
     cells = []
-    for name, possible, label in columns:
-        text = _EMPTY_CELL
-        if name in grades:
-            _, _, hundredths, pending, _, _, late_days, is_overridden, needs_person = grades[name]
-            waits = needs_person or pending > 0
-            text = _describe_cell(hundredths, late_days > 0, is_overridden, waits, possible)
-        cells.append((label, *text))
-    return cells
+    for column in columns:
+        if column.name not in grades:
+            cells.append(column.empty)
+            continue
+        _, _, hundredths, pending, _, _, late_days, is_overridden, needs_person = grades[
+            column.name
+        ]
+        before, between, after = _split_cell(
+            hundredths,
+            late_days > 0,
+            bool(is_overridden),
+            bool(needs_person) or pending > 0,
+            column.possible,
+        )
+        cells.append(f"{before}{column.label}{between}{column.address}{link}{after}")
+    return row, login, Markup("".join(cells))
+
+
+_MARK = "\0"
 
 
 # A page has thousands of cells, but few different ones.
 @lru_cache(maxsize=10_000)
-def _describe_cell(
+def _split_cell(
     hundredths: int | None, is_late: bool, is_overridden: bool, waits: bool, possible: Decimal
-) -> _CellText:
+) -> tuple[str, str, str]:
+    """What stands before the question's name, between it and the address, and after that."""
     points = None if hundredths is None else to_points(hundredths)
     marks = {"late": is_late, "staff": is_overridden, "waits": waits}
-    words = tuple(word for word, is_set in marks.items() if is_set)
-    return compute_heat_level(points, possible), format_points(points), words
+    text = render_fragment(
+        "gradebook/cell.html",
+        level=compute_heat_level(points, possible),
+        name=_MARK,
+        address=_MARK,
+        points=format_points(points),
+        marks=[word for word, is_set in marks.items() if is_set],
+    )
+    before, between, after = text.split(_MARK)
+    return before, between, after
 
 
 def _draw_histogram(spread: TotalsDistribution) -> Markup:

@@ -32,7 +32,7 @@ from grader.store.queries.courses import MemberLine, find_member
 from grader.store.queries.decisions import ClaimLine, list_comments
 from grader.store.queries.people import find_names
 from grader.store.queries.submissions import UploadLine
-from grader.web.pages.context import QuestionContext
+from grader.web.pages.context import QuestionContext, make_page_dependency
 from grader.web.pages.format import format_points
 from grader.web.pages.plots import DrawnPlot, draw_plots
 from grader.web.pages.review.form import CriterionReviewForm, build_review_forms
@@ -65,7 +65,7 @@ class ReviewContext(QuestionContext):
         return f"{self.queue_path}/{self.attempt_id}"
 
 
-ReviewPage = Annotated[ReviewContext, Depends()]
+ReviewPage = Annotated[ReviewContext, Depends(make_page_dependency(ReviewContext))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from grader.grading.submissions.uploads import MAX_BYTES
 from grader.reading.fields import ArrayField, ChoiceField, Field, FileField, NumberField, TextField
 from grader.web.auth import refuse_forged
 from grader.web.http.body import read_body, read_form
-from grader.web.pages.context import MAX_FORM_BYTES, VisitorDep
+from grader.web.pages.context import MAX_FORM_BYTES
+from grader.web.pages.visitors import VisitorDep
 
 _MULTIPART = "multipart/form-data"
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
+from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 
+from grader.engine.random.variants import Variant
 from grader.errors import KeysetError
 from grader.feedback.examples import list_symbols
 from grader.feedback.given import build_given_values
@@ -18,18 +20,20 @@ from grader.reading.fields import (
     ArrayField,
     ChoiceField,
     ExternalField,
+    Field,
     FileField,
     NumberField,
     TextField,
     describe_field,
 )
+from grader.rubric.catalog import Rubric
 from grader.store.queries.courses import EnrolmentLine
 from grader.store.queries.submissions import UploadLine, delete_draft
 from grader.web.errors.model import Problem
 from grader.web.errors.problems import to_problem
 from grader.web.pages.context import QUESTION_PATH, QuestionPage, QuestionView
 from grader.web.pages.plots import draw_plots
-from grader.web.pages.rendering import PageRoute
+from grader.web.pages.rendering import PageRoute, render_fragment
 from grader.web.pages.student.answer_form import (
     SubmittedForm,
     SubmittedFormDep,
@@ -61,33 +65,52 @@ async def show_question(
 
     The form holds the draft, or with `restore` the answer of an earlier attempt.
     """
-    view = await page.view()
-    form = view.draft.fields if view.draft else {}
-    for attempt in view.attempts:
-        if attempt.id == restore:
-            form = fill_form(attempt.answer)
-    return _render_question(page, view, form=form, is_restored=bool(restore))
+
+    def show(view: QuestionView) -> Response:
+        form = view.draft.fields if view.draft else {}
+        if view.restored is not None:
+            form = fill_form(view.restored)
+        return _render_question(page, view, form=form, is_restored=bool(restore))
+
+    return await page.use_view(show, restore=restore)
 
 
 @router.post(QUESTION_PATH)
 async def submit_answer_form(page: QuestionPage, sent: SubmittedFormDep) -> Response:
     """Check an answer or submit it; htmx gets only the result."""
     page.service.budgets.spend("submit", page.caller.id)
-    view = await page.view()
-    rubric = view.opened.question.rubric
     form, outcome = dict(sent.fields), dict[str, Any]()
+    is_check = form.get("action") == "check"
+    if is_check and not sent.files:
+        return await page.use_view(lambda view: _check_form(page, view, form))
+    view = await page.view()
     try:
         form |= await _save_attachments(page, sent)
-        answer = read_answer_from_form(form, rubric.question.fields)
-        if form.get("action") == "check":
-            outcome["reading"] = await run_in_threadpool(
-                check_answer, rubric, view.opened.variant, answer
-            )
-        else:
+        if not is_check:
+            answer = read_answer_from_form(form, view.opened.question.rubric.question.fields)
             outcome["result"] = await _submit(page, answer)
     except KeysetError as error:
         outcome["problem"] = to_problem(error)
-    return _render_question(page, await page.view(), form=form, **outcome)
+        is_check = False
+    return await page.use_view(
+        lambda view: (
+            _check_form(page, view, form)
+            if is_check
+            else _render_question(page, view, form=form, **outcome)
+        )
+    )
+
+
+def _check_form(page: QuestionPage, view: QuestionView, form: dict[str, str]) -> Response:
+    """How the answer in a form is read."""
+    rubric = view.opened.question.rubric
+    outcome: dict[str, Any] = {}
+    try:
+        answer = read_answer_from_form(form, rubric.question.fields)
+        outcome["reading"] = check_answer(rubric, view.opened.variant, answer)
+    except KeysetError as error:
+        outcome["problem"] = to_problem(error)
+    return _render_question(page, view, form=form, **outcome)
 
 
 async def _save_attachments(page: QuestionPage, sent: SubmittedForm) -> dict[str, str]:
@@ -158,7 +181,7 @@ def _render_question(
 ) -> Response:
     opened = view.opened
     rubric = opened.question.rubric
-    given = build_given_values(rubric.scope, opened.variant, rubric.form.given)
+    fields = _list_fields(rubric)
     return page.render(
         "student/answered.html" if page.is_htmx else "student/question.html",
         # htmx only swaps in a response whose status is 2xx, so a refused answer also has 200.
@@ -169,12 +192,9 @@ def _render_question(
         question=opened.question,
         rubric=rubric,
         overrides=opened.overrides,
-        fields=[(each, _FIELD_KINDS[type(each)]) for each in rubric.question.fields],
-        describe_field=describe_field,
-        list_symbols=list_symbols,
-        given=given,
-        arrays=list_arrays(given),
-        snippets=write_snippets(page, rubric),
+        fields=fields,
+        is_external=any(kind == "external" for _, kind, _, _ in fields),
+        given="" if page.is_htmx else _render_given(page, rubric, opened.variant),
         attempts=view.attempts,
         draft=view.draft,
         earlier=view.earlier,
@@ -184,3 +204,31 @@ def _render_question(
         result=result,
         problem=problem,
     )
+
+
+def _list_fields(rubric: Rubric) -> list[tuple[Field, str, str, list[str]]]:
+    """The fields of an answer: kind, what it takes, and the names that a formula may use."""
+    found = []
+    for field in rubric.question.fields:
+        takes = describe_field(field)
+        takes = takes[0].upper() + takes[1:]
+        found.append((field, _FIELD_KINDS[type(field)], takes, list_symbols(field)))
+    return found
+
+
+def _render_given(page: QuestionPage, rubric: Rubric, variant: Variant) -> Markup:
+    """The given values and calls to copy, which never change for a rubric and a variant."""
+
+    def render() -> str:
+        given = build_given_values(rubric.scope, variant, rubric.form.given)
+        return render_fragment(
+            "student/given.html",
+            question_path=page.request.url.path,
+            rubric=rubric,
+            given=given,
+            arrays=list_arrays(given),
+            snippets=write_snippets(page, rubric),
+        )
+
+    key = (page.course, rubric.id, rubric.versions, variant.id)
+    return page.service.fragments.get(key, render)

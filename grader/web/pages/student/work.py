@@ -14,7 +14,7 @@ from grader.grading.attempts.find import get_visible_attempt, load_attempt_repor
 from grader.grading.attempts.open_questions import (
     AssignmentState,
     get_assignment,
-    list_assignments,
+    list_assignments_of,
 )
 from grader.grading.submissions.uploads import list_files
 from grader.store.queries.courses import list_enrolments, list_runs
@@ -34,19 +34,27 @@ _AttemptQuery = Annotated[str, Query(max_length=40, pattern=r"^\w+$")]
 @router.get("/")
 def show_work(page: Page) -> Response:
     """My work: all courses, with their assignments by due date."""
-    person = page.caller.need_person()
-    courses = []
     with page.read() as session:
-        for enrolment, run in list_enrolments(session, person_id=person.id):
-            membership = Membership(page.caller, run, enrolment.role, enrolment)
-            states = list_assignments(session, page.grading, membership, at=page.at)
-            states.sort(key=lambda state: _get_urgency(state, at=page.at))
-            totals = [(state, compute_assignment_total(state)) for state in states]
-            # A student sees their own work only, which is never made up.
-            fill = find_fill(session, run_id=run.id) if membership.is_staff else None
-            courses.append((run, enrolment, totals, fill))
-        known = {run.id for run, *_ in courses}
+        person = page.caller.need_person()
+        memberships = [
+            Membership(page.caller, run, enrolment.role, enrolment)
+            for enrolment, run in list_enrolments(session, person_id=person.id)
+        ]
+        listed = list_assignments_of(session, page.grading, memberships, at=page.at)
+        # A student sees their own work only, which is never made up.
+        fills = {
+            each.run.id: find_fill(session, run_id=each.run.id)
+            for each in memberships
+            if each.is_staff
+        }
         others = list_runs(session) if person.is_operator else []
+    courses = []
+    for membership, states in zip(memberships, listed, strict=True):
+        states.sort(key=lambda state: _get_urgency(state, at=page.at))
+        totals = [(state, compute_assignment_total(state)) for state in states]
+        run = membership.run
+        courses.append((run, membership.role, totals, fills.get(run.id)))
+    known = {run.id for run, *_ in courses}
     return page.render(
         "student/work.html",
         courses=courses,
