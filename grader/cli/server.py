@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import time
@@ -87,6 +88,7 @@ def make_service_app() -> FastAPI:
     settings = load_settings()
     service = open_service(settings)
     install_library_logging(service.logs)
+    _tune_collector()
     return make_app(service, make_body_limits(settings))
 
 
@@ -96,6 +98,8 @@ def make_body_limits(settings: Settings) -> BodyLimits:
 
 
 _SHUTDOWN_SECONDS = 20
+# By default Python looks for garbage after 700 new objects, a few requests' worth.
+_COLLECTOR_THRESHOLDS = (50_000, 20, 20)
 
 
 def run_server(*, host: str | None, port: int | None, workers: int | None, is_demo: bool) -> None:
@@ -125,6 +129,7 @@ def run_server(*, host: str | None, port: int | None, workers: int | None, is_de
         if is_demo:
             # Somebody opens a page at once, which should not wait for what fills the demo.
             app.state.routes.load()
+        _tune_collector()
         uvicorn.Server(_make_config(app, settings)).run(sockets=[listener])
 
 
@@ -137,6 +142,15 @@ def running_writer(service: Service) -> Iterator[None]:
     finally:
         service.writer.stop()
         service.database.close()
+
+
+def _tune_collector() -> None:
+    """Let the garbage collector leave alone what stays to the end, and look less often.
+
+    Under load it took a fifth of the time of the event loop, and found nothing.
+    """
+    gc.freeze()
+    gc.set_threshold(*_COLLECTOR_THRESHOLDS)
 
 
 def _apply_options(settings: Settings, **chosen: object) -> Settings:

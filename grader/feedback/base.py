@@ -38,7 +38,9 @@ def _prepare(data: Any) -> Any:
     """
     match data:
         case float():
-            if _SMALL <= abs(data) < _LARGE and not data.is_integer():
+            if data.is_integer() and abs(data) <= _MAX_INTEGER:
+                return int(data)
+            if _SMALL <= abs(data) < _LARGE:
                 return data
             return orjson.Fragment(rfc8785.dumps(data))
         case str() | bool() | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import fields
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Scaling, Verdict
 from grader.engine.judge.judge import Judgement
@@ -14,6 +16,7 @@ from grader.engine.judge.misconceptions import RecognisedMisconception
 from grader.engine.random.variants import Variant
 from grader.store.queries.attempts import JudgementLine
 
+_LITTLE_ENDIAN = np.dtype("<f8")
 _NO_EVIDENCE = tuple((each.name, getattr(Evidence(), each.name)) for each in fields(Evidence))
 
 
@@ -89,12 +92,27 @@ def _decode_verdict(data: dict[str, Any]) -> Verdict:
 def encode_variant(variant: Variant) -> dict[str, Any]:
     """All draws of a variant in full precision."""
     return {
-        "values": {name: value.tolist() for name, value in variant.values.items()},
+        "values": {name: _encode_array(value) for name, value in variant.values.items()},
         "indices": dict(variant.indices),
     }
 
 
+def _encode_array(array: NDArray[np.float64]) -> dict[str, Any]:
+    """The shape, and the bytes of the numbers: half of their digits, and read much faster."""
+    content = np.ascontiguousarray(array, dtype=_LITTLE_ENDIAN).tobytes()
+    return {"shape": list(array.shape), "base64": base64.b64encode(content).decode()}
+
+
+def _decode_array(data: Any) -> NDArray[np.float64]:
+    if isinstance(data, dict):
+        content = base64.b64decode(data["base64"], validate=True)
+        array = np.frombuffer(content, dtype=_LITTLE_ENDIAN).reshape(data["shape"])
+        return array.astype(np.float64)
+    # Variants that were stored earlier have their numbers as lists.
+    return np.asarray(data, dtype=np.float64)
+
+
 def decode_variant(name: str, data: dict[str, Any]) -> Variant:
     """A variant as it was stored."""
-    values = {key: np.asarray(value, dtype=np.float64) for key, value in data["values"].items()}
+    values = {key: _decode_array(value) for key, value in data["values"].items()}
     return Variant(name, values, data["indices"])

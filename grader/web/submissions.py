@@ -109,21 +109,23 @@ def _find_senders(
     asked = [
         (each.sender, each.received_at) for each in sent if isinstance(each.sender, Credential)
     ]
-    callers = iter(identify(session, asked) if asked else ())
+    callers = identify(session, asked) if asked else []
+    used = [
+        caller.token_id
+        for caller, (_, received_at) in zip(callers, asked, strict=True)
+        if isinstance(caller, Caller) and has_use_to_record(caller, at=received_at)
+    ]
+    record_token_uses(session, token_ids=[each for each in used if each], at=at)
+    known = iter(callers)
     found: list[Sender | Caller | KeysetError] = [
-        each.sender if isinstance(each.sender, Sender) else _admit(each, next(callers), budgets)
+        each.sender if isinstance(each.sender, Sender) else _admit(each, next(known), budgets)
         for each in sent
     ]
-    calls = [
-        (caller, each)
+    wanted = [
+        (caller, each.course)
         for caller, each in zip(found, sent, strict=True)
         if isinstance(caller, Caller)
     ]
-    used = [
-        caller.token_id for caller, each in calls if has_use_to_record(caller, at=each.received_at)
-    ]
-    record_token_uses(session, token_ids=[each for each in used if each], at=at)
-    wanted = [(caller, each.course) for caller, each in calls]
     memberships = iter(find_memberships(session, wanted) if wanted else ())
     return [_get_sender(next(memberships)) if isinstance(each, Caller) else each for each in found]
 

@@ -81,8 +81,8 @@ def test_the_dashboard_has_one_thread_and_few_statements(
     trace = service.trace(GRADES + query)
 
     assert trace.hops == 1
-    assert len(trace.statements) == 9
-    assert len({each.sql for each in trace.statements}) == 9
+    assert len(trace.statements) == 10
+    assert len({each.sql for each in trace.statements}) == 10
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

@@ -6,11 +6,18 @@ from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Scaling, Verdict
 from grader.engine.judge.judge import Judgement
-from grader.grading.serialize import decode_judgement, encode_verdicts
+from grader.engine.random.variants import Variant
+from grader.grading.serialize import (
+    decode_judgement,
+    decode_variant,
+    encode_variant,
+    encode_verdicts,
+)
 
 
 def decoded(verdicts: Any) -> Verdict:
@@ -44,3 +51,20 @@ def test_evidence_from_before_scalings_were_told_apart_is_readable() -> None:
     data["evidence"]["is_shrunk"] = True
 
     assert decoded([data]).evidence == replace(evidence, scaling=Scaling.SATURATED)
+
+
+def test_a_variant_is_the_same_to_the_last_bit_after_it_was_stored() -> None:
+    values = {"mu": np.random.default_rng(1).normal(size=(3, 5)), "beta": np.array(1 / 3)}
+    stored = json.loads(json.dumps(encode_variant(Variant("ada", values, {"a": 2}))))
+
+    again = decode_variant("ada", stored)
+
+    assert dict(again.indices) == {"a": 2}
+    assert {name: each.shape for name, each in again.values.items()} == {"mu": (3, 5), "beta": ()}
+    assert all((again.values[name] == each).all() for name, each in values.items())
+
+
+def test_a_variant_that_was_stored_as_lists_is_readable() -> None:
+    again = decode_variant("ada", {"values": {"mu": [[1.5, 2], [3, 4]]}, "indices": {}})
+
+    assert again.values["mu"].tolist() == [[1.5, 2], [3, 4]]

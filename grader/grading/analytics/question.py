@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +25,13 @@ from grader.domain.fairness import (
 from grader.domain.roles import Role
 from grader.domain.statistics import MIN_STUDENTS
 from grader.engine.random.draws import Computed, DistinctIndices, Draw, Gaussian, Uniform, UnitRows
+from grader.engine.random.variants import Variant
 from grader.grading.analytics.models import AssignmentStatistics, QuestionStatistics
 from grader.grading.analytics.statistics import compute_statistics, load_assignment_data
 from grader.grading.analytics.tallies import QuestionTally, list_most_common
 from grader.grading.caches import CachedValue
 from grader.grading.context import GradingContext, PublishedAssignment
+from grader.grading.serialize import decode_variant
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
 from grader.store.queries.insights import (
@@ -176,7 +177,7 @@ def _unexplained(tally: QuestionTally) -> UnexplainedAttempts:
 # The same attempts always give the same p-values.
 _SEED = 20_260_101
 
-Measure = Callable[[Mapping[str, Any]], float]
+Measure = Callable[[Variant], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +259,8 @@ def compare_draws(session: Session, published: PublishedAssignment, rubric: Rubr
         session, run_id=run_id, question=source.id, revision=source.revision
     ):
         if enrolment_id in solved:
-            numbers.append([each.measure(drawn) for each in quantities])
+            variant = decode_variant(enrolment_id, drawn)
+            numbers.append([each.measure(variant) for each in quantities])
             outcomes.append(solved[enrolment_id])
     shape = len(outcomes), len(quantities)
     return compare_quantities(
@@ -320,20 +322,20 @@ def list_quantities(draws: tuple[Draw, ...]) -> Iterator[Quantity]:
 
 
 def _index(name: str) -> Measure:
-    return lambda drawn: float(drawn["indices"][name])
+    return lambda drawn: float(drawn.indices[name])
 
 
 def _number(name: str) -> Measure:
-    return lambda drawn: float(drawn["values"][name])
+    return lambda drawn: float(drawn.values[name])
 
 
 def _norm(name: str) -> Measure:
-    return lambda drawn: float(np.linalg.norm(np.asarray(drawn["values"][name], dtype=np.float64)))
+    return lambda drawn: float(np.linalg.norm(drawn.values[name]))
 
 
 def _smallest_distance(name: str) -> Quantity:
-    def measure(drawn: Mapping[str, Any]) -> float:
-        rows = np.asarray(drawn["values"][name], dtype=np.float64)
+    def measure(drawn: Variant) -> float:
+        rows = drawn.values[name]
         first, second = np.triu_indices(len(rows), k=1)
         return float(np.linalg.norm(rows[first] - rows[second], axis=1).min())
 

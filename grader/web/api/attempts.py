@@ -53,7 +53,7 @@ from grader.web.auth import (
 from grader.web.errors.openapi import build_error_responses
 from grader.web.files import PDF, download_pdf
 from grader.web.http.body import ParsedRequest, RequestBody, StrictRoute, read_body
-from grader.web.params import MAX_NAME_LENGTH, AssignmentId, AttemptId, QuestionId, UploadId
+from grader.web.params import AssignmentId, AttemptId, QuestionId, UploadId
 from grader.web.service import ReceivedAt, ServiceDep, get_received_at, get_service
 from grader.web.submissions import Sender, SentAnswer
 
@@ -155,21 +155,20 @@ class SubmitRoute(StrictRoute):
 
     async def answer_directly(self, request: ParsedRequest) -> Response | None:
         """Submit an answer that comes with a token."""
-        names, sent = request.path_params, request.sent_json
-        keys = request.headers.getlist("idempotency-key")
-        if not isinstance(sent, dict) or sent.keys() != {"answer"}:
+        names, sent = read_question_names(request), request.sent_json
+        if names is None or not isinstance(sent, dict) or sent.keys() != {"answer"}:
             return None
+        keys = request.headers.getlist("idempotency-key")
         is_plain = (
             "authorization" in request.headers
-            and all(len(each) <= MAX_NAME_LENGTH for each in names.values())
             and len(keys) <= 1
             and all(len(each) <= MAX_KEY_LENGTH and _KEY.match(each) for each in keys)
         )
         if not is_plain:
             return None
         answer = SentAnswer(
-            sender=read_credential(request),
-            **names,
+            read_credential(request),
+            *names,
             answer=sent["answer"],
             received_at=get_received_at(request),
             key=make_sent_key(request, keys[0], request.sent_body) if keys else None,

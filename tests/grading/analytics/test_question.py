@@ -19,6 +19,7 @@ from grader.engine.random.draws import (
     Uniform,
     UnitRows,
 )
+from grader.engine.random.variants import Variant
 from grader.errors import MissingRole, NotFound
 from grader.grading.analytics.drilldown import AttemptFilter, AttemptPage, list_filtered_attempts
 from grader.grading.analytics.question import (
@@ -277,8 +278,12 @@ def test_only_what_may_matter_is_looked_at() -> None:
     found = {(each.name, each.what): each.measure for each in list_quantities(draws)}
 
     assert [name for name, _ in found] == ["a", "b", "t", "g", "h", "h", "u"]
-    rows = [[0.0, 0, 0], [3, 4, 0], [0, 0, 1]]
-    drawn = {"indices": {"a": 3}, "values": {"g": [3.0, 4.0], "h": rows, "t": 0.25}}
+    values = {
+        "g": np.array([3.0, 4.0]),
+        "h": np.array([[0.0, 0, 0], [3, 4, 0], [0, 0, 1]]),
+        "t": np.array(0.25),
+    }
+    drawn = Variant("anybody", values, {"a": 3})
     assert found["a", "the index"](drawn) == 3
     assert found["t", "the number"](drawn) == 0.25
     assert found["g", "its length"](drawn) == 5

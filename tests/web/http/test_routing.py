@@ -60,6 +60,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def app_of(world: World) -> FastAPI:
     app = world.client.app
     assert isinstance(app, FastAPI)
+    app.state.routes.load()
     return app
 
 
@@ -228,7 +229,8 @@ def test_what_the_table_does_not_know_is_left_to_fastapi(
         client = TestClient(app_of(world), base_url=BASE, root_path=root_path)
         response = client.get(path)
 
-    assert left == ([path] if is_left else [])
+    # FastAPI asks twice, in case routes were added meanwhile.
+    assert set(left) == ({path} if is_left else set())
     assert response.status_code == status
 
 
