@@ -37,6 +37,8 @@ class Cost:
     database_milliseconds: float
     generator_milliseconds: float
     memory_mebibytes: float
+    is_exhausted: bool
+    """Whether all requests were sent before the time was over; then rates are too low."""
     layers: dict[str, float] = field(default_factory=dict)
 
 
@@ -90,7 +92,8 @@ def measure_closed_loop(
     with_layers: bool = False,
 ) -> Cost:
     """Send from many connections, and measure what it costs."""
-    path = write_requests(database.folder / "requests", requests.take(most))
+    sent = requests.take(most)
+    path = write_requests(database.folder / "requests", sent)
     own, others = server.list_processes(), database.list_processes()
     before = measure_processes(own), measure_processes(others)
     layers: dict[str, float] = {}
@@ -109,6 +112,7 @@ def measure_closed_loop(
         database_milliseconds=1000 * (after[1] - before[1]) / done,
         generator_milliseconds=1000 * load.generator_seconds / done,
         memory_mebibytes=measure_memory(own),
+        is_exhausted=load.answered + connections >= len(sent),
         layers=layers,
     )
 
