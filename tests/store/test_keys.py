@@ -232,7 +232,7 @@ def make_keys(count: int, *names: str) -> list[Any]:
 
 
 def record(database: Database, name: str, count: int) -> Statement:
-    """The one statement of a query for so many keys."""
+    """The SQL of a query for this number of keys."""
     ask, _ = QUERIES[name]
     with record_statements(database) as statements, database.read() as session:
         ask(session, count)
