@@ -113,16 +113,14 @@ class Writer:
         Unavailable
             If it takes too long; then it is unknown whether it was carried out.
         """
-        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Result] = loop.create_future()
         self._queue(_QueuedPiece(handler, piece, future))
+        timer = loop.call_later(MAX_WAIT_SECONDS, _give_up, future)
         try:
-            async with asyncio.timeout(MAX_WAIT_SECONDS):
-                return await future
-        except TimeoutError:
-            raise Unavailable(
-                "The database does not answer. It is not known yet whether this was done; send it "
-                "again with the same Idempotency-Key, and it counts once."
-            ) from None
+            return await future
+        finally:
+            timer.cancel()
 
     async def run(self, change: Callable[[Session], Result]) -> Result:
         """Carry out a single change."""
@@ -160,7 +158,7 @@ class Writer:
 
     def _do(self, waiting: Sequence[_QueuedPiece]) -> None:
         # Whoever gave up before it began is told so, and it must not happen later.
-        group = [each for each in waiting if not each.future.cancelled()]
+        group = [each for each in waiting if not each.future.done()]
         if not group:
             return
         if self._observe_group is not None:
@@ -187,6 +185,17 @@ class Writer:
     def _in_transaction(self, group: Sequence[_QueuedPiece]) -> Sequence[Any]:
         with self.database.write() as session:
             return group[0].handler(session, [each.piece for each in group])
+
+
+def _give_up(future: asyncio.Future[Any]) -> None:
+    """Tell somebody who has waited too long."""
+    if not future.done():
+        future.set_exception(
+            Unavailable(
+                "The database does not answer. It is not known yet whether this was done; send it "
+                "again with the same Idempotency-Key, and it counts once."
+            )
+        )
 
 
 def _run_single(

@@ -79,6 +79,8 @@ def make_app(
         # Problems are described by us, route by route.
         separate_input_output_schemas=False,
         generate_unique_id_function=_operation_id,
+        # Logs and metrics are ours, and tell less about people.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.service = service
     app.state.background = background

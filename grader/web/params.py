@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
-from fastapi import Path
+from fastapi import Path, Request
 
 #: The longest name of a course, an assignment or a question.
 MAX_NAME_LENGTH = 64
@@ -26,3 +26,17 @@ TokenId = Annotated[
 UploadId = Annotated[
     str, Path(min_length=1, max_length=40, examples=["upl_01m7hf69p8faa3attd7ssr05mg"])
 ]
+
+
+class QuestionNames(NamedTuple):
+    """What the address of a question names."""
+
+    course: str
+    assignment: str
+    question: str
+
+
+def read_question_names(request: Request) -> QuestionNames | None:
+    """The names in the address of a question; None where one is too long."""
+    names = QuestionNames(**request.path_params)
+    return names if max(map(len, names)) <= MAX_NAME_LENGTH else None

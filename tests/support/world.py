@@ -314,7 +314,10 @@ def _run_service(
         metrics=metrics,
         base_url=base_url,
     )
-    with TestClient(make_app(service), base_url=base_url) as client:
+    app = make_app(service)
+    # They are made once in a process; each test then has them from its first request.
+    app.state.routes.load()
+    with TestClient(app, base_url=base_url) as client:
         yield World(service, client, clock, log)
 
 

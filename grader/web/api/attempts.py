@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -33,7 +33,6 @@ from grader.grading.submissions.check import AnswerReading, check_answer, judge_
 from grader.grading.submissions.uploads import MAX_BYTES, get_upload, upload
 from grader.store.database import Session
 from grader.store.queries.submissions import UploadLine
-from grader.web.api.direct import QuestionNames, make_json_response, read_question_names
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
     KEY_PATTERN,
@@ -52,8 +51,16 @@ from grader.web.auth import (
 )
 from grader.web.errors.openapi import build_error_responses
 from grader.web.files import PDF, download_pdf
-from grader.web.http.body import ParsedRequest, RequestBody, StrictRoute, read_body
-from grader.web.params import AssignmentId, AttemptId, QuestionId, UploadId
+from grader.web.http.body import RequestBody, StrictRoute, read_body
+from grader.web.http.direct import DirectRequest, DirectRoute, make_json_response
+from grader.web.params import (
+    AssignmentId,
+    AttemptId,
+    QuestionId,
+    QuestionNames,
+    UploadId,
+    read_question_names,
+)
 from grader.web.service import ReceivedAt, ServiceDep, get_received_at, get_service
 from grader.web.submissions import Sender, SentAnswer
 
@@ -84,12 +91,12 @@ class AnswerRequest(RequestBody):
     )
 
 
-class CheckRoute(StrictRoute):
+class CheckRoute(DirectRoute):
     """The route of checked answers, which programs may call with every change."""
 
-    async def answer_directly(self, request: ParsedRequest) -> Response | None:
+    async def answer_directly(self, request: DirectRequest) -> Response | None:
         """Check an answer."""
-        names, sent = read_question_names(request), request.sent_json
+        names, sent = read_question_names(request), await request.read_json()
         if names is None or not isinstance(sent, dict) or sent.keys() != {"answer"}:
             return None
         return await run_in_threadpool(_check, request, names, sent["answer"])
@@ -136,26 +143,18 @@ def check(
     return check_answer(rubric, variant, body.answer)
 
 
-class SubmitRoute(StrictRoute):
+class SubmitRoute(DirectRoute):
     """The route of submitted answers, by far the busiest at a deadline.
 
     A program's request that is plainly in order goes to the writer at once, which asks for a whole
-    batch who sends it. FastAPI looks at all others, and says what is wrong with them.
+    batch who sends it.
     """
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Refuse what would find no place in the queue before any work is done for it."""
-        handle = super().get_route_handler()
-
-        async def handle_unless_full(request: Request) -> Response:
-            get_service(request).writer.refuse_unavailable()
-            return await handle(request)
-
-        return handle_unless_full
-
-    async def answer_directly(self, request: ParsedRequest) -> Response | None:
+    async def answer_directly(self, request: DirectRequest) -> Response | None:
         """Submit an answer that comes with a token."""
-        names, sent = read_question_names(request), request.sent_json
+        # What would find no place in the queue is refused before any work is done for it.
+        get_service(request).writer.refuse_unavailable()
+        names, sent = read_question_names(request), await request.read_json()
         if names is None or not isinstance(sent, dict) or sent.keys() != {"answer"}:
             return None
         keys = request.headers.getlist("idempotency-key")
@@ -171,29 +170,30 @@ class SubmitRoute(StrictRoute):
             *names,
             answer=sent["answer"],
             received_at=get_received_at(request),
-            key=make_sent_key(request, keys[0], request.sent_body) if keys else None,
+            key=make_sent_key(request, keys[0], request.sent_body or b"") if keys else None,
         )
-        return await _submit(request, answer)
+        return await _submit(request, answer, {})
 
 
 _KEY = re.compile(KEY_PATTERN)
 
 
-async def _submit(request: Request, answer: SentAnswer) -> Response:
+async def _submit(
+    request: Request, answer: SentAnswer, known_headers: Mapping[str, str]
+) -> Response:
     service = get_service(request)
     try:
         answered = await service.writer.submit(service.submit, answer)
     finally:
         if answer.caller_id is not None:
             request.state.caller = answer.caller_id
-    response = to_response(answered, {"Location": f"/api/v1/attempts/{answered.created_id}"})
-    if answer.rate_limit is not None:
-        response.headers.update(answer.rate_limit.headers())
-    return response
+    left = known_headers if answer.rate_limit is None else answer.rate_limit.headers()
+    return to_response(answered, {**left, "Location": f"/api/v1/attempts/{answered.created_id}"})
 
 
 async def create_attempt(
     request: Request,
+    response: Response,
     assignment: AssignmentId,
     question: QuestionId,
     body: AnswerRequest,
@@ -216,7 +216,7 @@ async def create_attempt(
         received_at=at,
         key=key,
     )
-    return await _submit(request, answer)
+    return await _submit(request, answer, response.headers)
 
 
 router.add_api_route(

@@ -25,7 +25,6 @@ from grader.store.queries.attempts import has_view
 from grader.store.queries.courses import list_enrolments, list_runs
 from grader.web.api import models as m
 from grader.web.api import presenters
-from grader.web.api.direct import QuestionNames, make_json_response, read_question_names
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
     SentKeyDep,
@@ -42,7 +41,8 @@ from grader.web.auth import (
 )
 from grader.web.errors.openapi import build_error_responses
 from grader.web.http.body import RequestBody, StrictRoute
-from grader.web.params import AssignmentId, QuestionId
+from grader.web.http.direct import DirectRequest, DirectRoute, make_json_response
+from grader.web.params import AssignmentId, QuestionId, QuestionNames, read_question_names
 from grader.web.service import ReceivedAt, ServiceDep, get_received_at, get_service
 
 router = APIRouter(route_class=StrictRoute, tags=["Courses"])
@@ -182,10 +182,10 @@ def get_one_assignment(
         return presenters.to_assignment_read(state, at=at)
 
 
-class QuestionRoute(StrictRoute):
+class QuestionRoute(DirectRoute):
     """The route of questions, which everybody calls at the opening of an assignment."""
 
-    async def read_directly(self, request: Request) -> Response | None:
+    async def answer_directly(self, request: DirectRequest) -> Response | None:
         """Show a question."""
         names = read_question_names(request)
         if names is None:

@@ -80,11 +80,10 @@ async def create_once(
 
 def to_response(answered: IdempotentResponse, headers: dict[str, str] | None = None) -> Response:
     """The answer of a request that creates."""
-    response = Response(answered.body, answered.status, media_type="application/json")
-    response.headers.update(headers or {})
-    if answered.is_replayed:
-        response.headers["Idempotent-Replayed"] = "true"
-    return response
+    replayed = {"Idempotent-Replayed": "true"} if answered.is_replayed else {}
+    return Response(
+        answered.body, answered.status, {**(headers or {}), **replayed}, "application/json"
+    )
 
 
 def format_etag(version: str) -> str:

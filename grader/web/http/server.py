@@ -30,6 +30,7 @@ from uvicorn.protocols.http.httptools_impl import (
 from grader.errors import MalformedRequest
 from grader.web.errors.model import MEDIA_TYPE, render_problem
 from grader.web.errors.problems import to_problem
+from grader.web.http.body import WHOLE_BODY
 
 
 def _default_connection_limit() -> int:
@@ -61,6 +62,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._body_bytes = 0
         self._wire_bytes = 0
         self._awaits_head = True
+        self._is_in_head = False
         self._awaits_body = False
         # Set once nothing more is answered on this connection; what still comes is thrown away.
         self._is_over = False
@@ -89,7 +91,7 @@ class DeadlineProtocol(HttpToolsProtocol):
             return
         if self._awaits_head:
             self._head_bytes += len(data)
-            self._await_head()
+            self._is_in_head = True
         else:
             self._wire_bytes += len(data)
         super().data_received(data)
@@ -97,13 +99,15 @@ class DeadlineProtocol(HttpToolsProtocol):
             self._refuse_large_head()
         elif self._awaits_body and self._is_mostly_wrapping():
             self.close()
+        elif not self._is_over:
+            self._start_waiting()
 
     # The parser
 
     def on_message_begin(self) -> None:
         """Start a request."""
         super().on_message_begin()
-        self._await_head()
+        self._awaits_head = self._is_in_head = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Accept a header; headers after a chunked body are ignored."""
@@ -111,7 +115,7 @@ class DeadlineProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Start the deadline of the body, and let the app answer."""
+        """Let the app answer."""
         if self._is_over:
             return
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
@@ -119,10 +123,10 @@ class DeadlineProtocol(HttpToolsProtocol):
             self._refuse_large_head()
             return
         self._stop("head")
+        self._stop("body")
         self._head_bytes = self._body_bytes = self._wire_bytes = 0
-        self._awaits_head = False
+        self._awaits_head = self._is_in_head = False
         self._awaits_body = True
-        self._start("body", self.deadlines.body_seconds, self._body_is_late)
         super().on_headers_complete()
         if self.cycle is not None:
             # It has what uvicorn's cycle uses of a transport, and no more.
@@ -141,6 +145,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._stop("body")
         self._awaits_head = True
         self._awaits_body = False
+        self.scope["extensions"] = {WHOLE_BODY: {}}
         super().on_message_complete()
 
     # The response
@@ -206,9 +211,12 @@ class DeadlineProtocol(HttpToolsProtocol):
         is_open = not self.transport.is_closing()
         return is_open and (self._awaits_body or not self._is_answering())
 
-    def _await_head(self) -> None:
-        self._awaits_head = True
-        if "head" not in self._timers:
+    def _start_waiting(self) -> None:
+        """Start the deadline of what is still to come; most requests come whole and need none."""
+        if self._awaits_body:
+            if "body" not in self._timers:
+                self._start("body", self.deadlines.body_seconds, self._body_is_late)
+        elif self._is_in_head and "head" not in self._timers:
             self._start("head", self.deadlines.head_seconds, self._head_is_late)
 
     def _is_mostly_wrapping(self) -> bool:

@@ -318,6 +318,12 @@ def test_the_headers_count_down_and_then_say_when_to_come_again(limited: World) 
     assert left(send(limited, "bob")) == 2, "everybody has a budget of their own"
 
 
+def test_both_ways_say_how_many_calls_are_left(limited: World, ways: list[str]) -> None:
+    assert left(send(limited, "ada")) == 2
+    assert left(send(limited, "ada", headers=TWO_KEYS)) == 1
+    assert ways == ["direct", "FastAPI"]
+
+
 @pytest.mark.parametrize(
     ("who", "more"),
     [

@@ -15,7 +15,8 @@ from fastapi.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from grader.store.database import open_database
-from grader.web.http.routing import RouteTable, install_route_table
+from grader.web.http.middleware import RequestMiddleware
+from grader.web.http.routing import FoundRoutes, RouteTable, install_route_table
 from grader.web.ops.metrics import render_metrics
 from tests.support.databases import fresh_url
 from tests.support.world import BASE, World, make_service
@@ -64,22 +65,32 @@ def app_of(world: World) -> FastAPI:
     return app
 
 
+def table_of(world: World) -> tuple[RequestMiddleware, RouteTable]:
+    """The table of an app, and what stands before it."""
+    app = app_of(world)
+    world.client.get("/healthz")
+    layer: Any = app.middleware_stack
+    while not isinstance(layer, RequestMiddleware):
+        layer = layer.app
+    table = layer._app
+    assert isinstance(table, RouteTable)
+    return layer, table
+
+
 @contextmanager
-def routed_by(world: World, inner: ASGIApp) -> Iterator[Recorder]:
-    """Let this find the routes of the app."""
-    router, recorder = app_of(world).router, Recorder(inner)
-    before = router.middleware_stack
-    router.middleware_stack = recorder
+def routed_by(world: World, make: Callable[[RouteTable], ASGIApp]) -> Iterator[Recorder]:
+    """Let something else stand in the place of the table."""
+    before, table = table_of(world)
+    recorder = Recorder(make(table))
+    before._app = recorder
     try:
         yield recorder
     finally:
-        router.middleware_stack = before
+        before._app = table
 
 
 def send(world: World, method: str, path: str, *, with_table: bool) -> Found:
-    table = app_of(world).router.middleware_stack
-    assert isinstance(table, RouteTable)
-    with routed_by(world, table if with_table else table._fallback) as recorder:
+    with routed_by(world, lambda table: table if with_table else table._app) as recorder:
         response = world.call(method, path)
     headers = {
         name: response.headers[name]
@@ -217,17 +228,21 @@ def test_metrics_know_the_template_and_no_value(world: World) -> None:
 def test_what_the_table_does_not_know_is_left_to_fastapi(
     world: World, path: str, root_path: str, is_left: bool, status: int
 ) -> None:
-    table = app_of(world).router.middleware_stack
-    assert isinstance(table, RouteTable)
     left: list[str] = []
+    router = app_of(world).router
+    found = router.middleware_stack
+    assert isinstance(found, FoundRoutes)
 
     async def fallback(scope: Scope, receive: Receive, send: Send) -> None:
         left.append(scope["path"])
-        await table._fallback(scope, receive, send)
+        await found._fallback(scope, receive, send)
 
-    with routed_by(world, RouteTable(fallback, app_of(world))):
+    router.middleware_stack = FoundRoutes(fallback)
+    try:
         client = TestClient(app_of(world), base_url=BASE, root_path=root_path)
         response = client.get(path)
+    finally:
+        router.middleware_stack = found
 
     # FastAPI asks twice, in case routes were added meanwhile.
     assert set(left) == ({path} if is_left else set())
