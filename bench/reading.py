@@ -131,7 +131,9 @@ def fill_reading_service(database: Database, *, attempts: int = ATTEMPTS) -> Rea
         draft = DraftLine({"answer.q": _FORMULA, "answer.explanation": "Because."}, AT)
         put_draft(session, run_id=RUN, student_question=part, draft=draft)
     service = make_bench_service(database, context)
-    reading = ReadingService(database, make_app(service), service, student, secret, token.secret)
+    app = make_app(service)
+    app.state.routes.load()
+    reading = ReadingService(database, app, service, student, secret, token.secret)
     for number in range(attempts):
         reading.submit({"q": f"{number + 1} (mu_a + mu_b)", "explanation": "The means."})
     return reading

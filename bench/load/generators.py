@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import uvloop
+
 from bench.load.students import PATH
 
 _SCRIPT = Path(__file__).with_name("requests.lua")
@@ -102,28 +104,14 @@ def take_percentile(times: Sequence[float], share: float) -> float:
     return times[min(len(times) - 1, int(share * len(times)))] if times else float("nan")
 
 
-async def run_open_loop(
+def run_open_loop(
     port: int, requests: Sequence[bytes], *, rate: float, path: str = PATH
 ) -> OpenLoopResult:
     """Send requests at fixed times, whether or not earlier ones are answered."""
-    loop = asyncio.get_running_loop()
-    result, idle = OpenLoopResult(), deque[_Connection]()
     messages = [_to_message(each, path) for each in requests]
-    pending: set[asyncio.Task[None]] = set()
-    started = loop.time()
-    for number, message in enumerate(messages):
-        due = started + number / rate
-        if due > loop.time():
-            await asyncio.sleep(due - loop.time())
-        task = asyncio.create_task(_send(port, message, due, idle, result))
-        pending.add(task)
-        task.add_done_callback(pending.discard)
-    while pending:
-        await asyncio.wait(pending)
-    result.seconds = len(messages) / rate
-    while idle:
-        idle.pop().close()
-    return result
+    # It shares the machine with the server, and must not take more of it than it needs.
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_OpenLoop(port).run(messages, rate=rate))
 
 
 def _to_message(request: bytes, path: str) -> bytes:
@@ -135,62 +123,110 @@ def _to_message(request: bytes, path: str) -> bytes:
     return head.encode() + body
 
 
-async def _send(
-    port: int, message: bytes, due: float, idle: deque[_Connection], result: OpenLoopResult
-) -> None:
-    loop = asyncio.get_running_loop()
-    try:
-        if idle:
-            connection = idle.pop()
+class _OpenLoop:
+    """Connections that wait for their next request, and what came of the earlier ones."""
+
+    def __init__(self, port: int) -> None:
+        self.idle = deque[_Connection]()
+        self.result = OpenLoopResult()
+        self._port = port
+        self._left = 0
+        self._is_done = asyncio.Event()
+
+    async def run(self, messages: Sequence[bytes], *, rate: float) -> OpenLoopResult:
+        """Send each message when it is due, and wait for all answers."""
+        loop = asyncio.get_running_loop()
+        self._left = len(messages)
+        opening: set[asyncio.Task[None]] = set()
+        started = loop.time()
+        for number, message in enumerate(messages):
+            due = started + number / rate
+            if due > loop.time():
+                await asyncio.sleep(due - loop.time())
+            if self.idle:
+                self.idle.pop().send(message, due)
+                continue
+            task = asyncio.create_task(self._open(message, due))
+            opening.add(task)
+            task.add_done_callback(opening.discard)
+        await self._is_done.wait()
+        self.result.seconds = len(messages) / rate
+        while self.idle:
+            self.idle.pop().close()
+        return self.result
+
+    async def _open(self, message: bytes, due: float) -> None:
+        """Send a message on a new connection."""
+        loop = asyncio.get_running_loop()
+        try:
+            _, connection = await loop.create_connection(
+                lambda: _Connection(self), "127.0.0.1", self._port
+            )
+        except OSError:
+            self.count_failed()
         else:
-            _, connection = await loop.create_connection(_Connection, "127.0.0.1", port)
-        status, has_retry_after = await connection.exchange(message)
-    except OSError:
-        result.failed += 1
-        return
-    result.answers.append((status, loop.time() - due))
-    result.lacks_retry_after += status == 503 and not has_retry_after
-    if connection.is_open:
-        idle.append(connection)
+            connection.send(message, due)
+
+    def count_failed(self) -> None:
+        """Count a request that got no answer."""
+        self.result.failed += 1
+        self._count_done()
+
+    def count_answered(self, status: int, seconds: float, *, has_retry_after: bool) -> None:
+        """Count an answer."""
+        self.result.answers.append((status, seconds))
+        self.result.lacks_retry_after += status == 503 and not has_retry_after
+        self._count_done()
+
+    def _count_done(self) -> None:
+        self._left -= 1
+        if not self._left:
+            self._is_done.set()
 
 
 class _Connection(asyncio.Protocol):
-    """One connection that sends a request and waits for its answer."""
+    """One connection, which has sent a request or waits for the next one."""
 
-    def __init__(self) -> None:
+    def __init__(self, owner: _OpenLoop) -> None:
+        self._owner = owner
         self._transport: asyncio.Transport | None = None
-        self._answer: asyncio.Future[tuple[int, bool]] | None = None
-        self._received = bytearray()
+        self._time = asyncio.get_running_loop().time
+        self._due: float | None = None
+        self._received = b""
 
-    @property
-    def is_open(self) -> bool:
-        return self._transport is not None and not self._transport.is_closing()
+    # A TCP connection has both directions, though uvloop's is of a class of its own.
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._due is not None:
+            self._due = None
+            self._owner.count_failed()
+        elif self in self._owner.idle:
+            self._owner.idle.remove(self)
 
     def close(self) -> None:
         if self._transport is not None:
             self._transport.close()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport), "TCP has both directions"
-        self._transport = transport
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(exc or ConnectionResetError())
-
-    async def exchange(self, message: bytes) -> tuple[int, bool]:
+    def send(self, message: bytes, due: float) -> None:
         assert self._transport is not None, "it is connected"
-        self._answer = asyncio.get_running_loop().create_future()
-        self._received.clear()
+        self._due = due
+        self._received = b""
         self._transport.write(message)
-        return await self._answer
 
     def data_received(self, data: bytes) -> None:
         self._received += data
         head, separator, body = self._received.partition(b"\r\n\r\n")
-        if not separator or self._answer is None or self._answer.done():
+        if not separator or self._due is None:
             return
-        lowered = bytes(head).lower()
+        lowered = head.lower()
         length = int(lowered.partition(b"content-length: ")[2].partition(b"\r")[0] or 0)
-        if len(body) >= length:
-            self._answer.set_result((int(head[9:12]), b"\r\nretry-after: " in lowered))
+        if len(body) < length:
+            return
+        seconds, self._due = self._time() - self._due, None
+        if self._transport is not None and not self._transport.is_closing():
+            self._owner.idle.append(self)
+        self._owner.count_answered(
+            int(head[9:12]), seconds, has_retry_after=b"\r\nretry-after: " in lowered
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -126,7 +125,7 @@ def measure_open_loop(
 ) -> OpenLoopResult:
     """Send at a fixed rate."""
     sent = requests.take(int(rate * seconds))
-    return asyncio.run(run_open_loop(server.port, sent, rate=rate))
+    return run_open_loop(server.port, sent, rate=rate)
 
 
 def count_stored(database: LoadDatabase) -> int:

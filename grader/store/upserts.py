@@ -8,7 +8,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, bindparam
 
+from grader.store.bulk import insert_rows
 from grader.store.database import Session
+from grader.store.keys import get_dialect
 from grader.store.rows import get_table
 from grader.store.tables.base import Base
 
@@ -23,13 +25,17 @@ def insert_missing(
 
 
 def insert_or_replace(
-    session: Session, table: type[Base], rows: Sequence[dict[str, Any]], *, key: tuple[str, ...]
+    session: Session,
+    table: type[Base],
+    names: tuple[str, ...],
+    rows: Sequence[Sequence[Any]],
+    *,
+    key: tuple[str, ...],
 ) -> None:
-    """Insert rows; a row with an existing key takes the new values."""
+    """Insert rows, by the named columns; a row with an existing key takes the new values."""
     if rows:
-        connection = session.connection()
-        statement = _insert_or_replace(connection.dialect.name, table, tuple(rows[0]), key)
-        connection.execute(statement, list(rows))
+        statement = _insert_or_replace(get_dialect(session), table, names, key)
+        insert_rows(session, statement, names, rows)
 
 
 def insert_or_replace_from(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import (
@@ -23,6 +24,7 @@ from sqlalchemy import (
 )
 
 from grader.errors import NotFound
+from grader.store.bulk import insert_rows
 from grader.store.database import Session
 from grader.store.keys import bind_keys, get_dialect, make_key_table, match_keys
 from grader.store.rows import get_table, list_columns, to_line
@@ -307,6 +309,10 @@ def _split_row(row: tuple[Any, ...]) -> JudgedAttempt:
 
 _INSERT_ATTEMPT = insert(get_table(AttemptRow))
 _INSERT_JUDGEMENT = insert(get_table(JudgementRow))
+_ATTEMPT_NAMES = tuple(column.key for column in _ATTEMPT)
+_JUDGEMENT_NAMES = tuple(column.key for column in _JUDGEMENT)
+_get_attempt_values = attrgetter(*_ATTEMPT_NAMES)
+_get_judgement_values = attrgetter(*_JUDGEMENT_NAMES)
 
 
 def add_attempts(
@@ -316,18 +322,18 @@ def add_attempts(
     at: datetime,
 ) -> None:
     """Add attempts with how they came out, one statement for each table."""
-    attempts = [
-        {column.key: getattr(attempt, column.key) for column in _ATTEMPT} | {"stored_at": at}
-        for attempt, _ in judged
-    ]
-    judgements = [
-        {column.key: getattr(judgement, column.key) for column in _JUDGEMENT}
-        | {"run_id": attempt.run_id}
-        for attempt, judgement in judged
-    ]
-    connection = session.connection()
-    connection.execute(_INSERT_ATTEMPT, attempts)
-    connection.execute(_INSERT_JUDGEMENT, judgements)
+    insert_rows(
+        session,
+        _INSERT_ATTEMPT,
+        (*_ATTEMPT_NAMES, "stored_at"),
+        [(*_get_attempt_values(attempt), at) for attempt, _ in judged],
+    )
+    insert_rows(
+        session,
+        _INSERT_JUDGEMENT,
+        (*_JUDGEMENT_NAMES, "run_id"),
+        [(*_get_judgement_values(judgement), attempt.run_id) for attempt, judgement in judged],
+    )
 
 
 # Variants

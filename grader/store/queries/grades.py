@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Select, func, select
@@ -57,6 +58,7 @@ _GRADE = list_columns(GradeRow, GradeLine)
 
 # Much faster than `asdict`, which copies every value, and a publication settles thousands.
 _GRADE_FIELDS = tuple(each.name for each in fields(GradeLine))
+_get_grade_values = attrgetter(*_GRADE_FIELDS)
 
 
 _PART = ("enrolment_id", "assignment", "question")
@@ -155,7 +157,8 @@ def put_grades(session: Session, grades: Sequence[GradeLine]) -> None:
     insert_or_replace(
         session,
         GradeRow,
-        [{name: getattr(each, name) for name in _GRADE_FIELDS} for each in grades],
+        _GRADE_FIELDS,
+        [_get_grade_values(each) for each in grades],
         key=("enrolment_id", "assignment", "question"),
     )
     if grades:

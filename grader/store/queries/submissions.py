@@ -59,7 +59,7 @@ def put_draft(
     """Save a draft; it replaces an earlier one."""
     key = ("enrolment_id", "assignment", "question")
     row = dict(zip(key, student_question, strict=True)) | asdict(draft) | {"run_id": run_id}
-    insert_or_replace(session, DraftRow, [row], key=key)
+    insert_or_replace(session, DraftRow, tuple(row), [tuple(row.values())], key=key)
 
 
 def delete_draft(session: Session, *, student_question: StudentQuestion) -> None:

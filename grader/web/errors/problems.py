@@ -200,7 +200,7 @@ def build_problem_response(
     """Return a problem as a response, with the path and the id of the request."""
     complete = problem.model_copy(
         update={
-            "instance": request.url.path.encode("utf-8", "replace").decode(),
+            "instance": request.scope["path"].encode("utf-8", "replace").decode(),
             "request_id": getattr(request.state, "request_id", None),
         }
     )
