@@ -89,7 +89,7 @@ class ReadingService:
         sender = Sender(self.student, self.student.person_id)
         sent = SentAnswer(sender, RUN, ASSIGNMENT, question, answer, AT)
         with self.database.write() as session:
-            (result,) = self.service.submit(session, [sent])
+            (result,) = self.service.submit_batch(session, [sent])
         if isinstance(result, KeysetError):
             raise result
 

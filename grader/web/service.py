@@ -9,7 +9,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from grader.errors import AnswerRefused, KeysetError
+from grader.errors import AnswerRefused, KeysetError, Unavailable
 from grader.grading.context import GradingContext
 from grader.grading.idempotency import IdempotentResponse
 from grader.store.database import Database, Session
@@ -39,23 +39,29 @@ class Service:
     fragments: FragmentCache = field(default_factory=FragmentCache)
     """Parts of pages that depend on rubrics and variants alone."""
 
-    def submit(
+    async def submit(self, answer: SentAnswer) -> IdempotentResponse:
+        """Judge and store an answer, together with others that wait.
+
+        It is counted when it is known what became of it, and not before the commit.
+        """
+        try:
+            response = await self.writer.submit(self.submit_batch, answer)
+        except AnswerRefused as error:
+            self.metrics.refused_answers.labels(error.code).inc()
+            raise
+        except KeysetError as error:
+            if not isinstance(error, Unavailable):
+                self.metrics.attempts.labels("refused").inc()
+            raise
+        is_new = response.status == 201 and not response.is_replayed
+        self.metrics.attempts.labels("new" if is_new else "repeated").inc()
+        return response
+
+    def submit_batch(
         self, session: Session, sent: Sequence[SentAnswer]
     ) -> Sequence[IdempotentResponse | KeysetError]:
         """Judge and store a batch of answers; what the writer calls."""
-        results = submit_sent(session, self.context, self.budgets, sent, at=self.clock())
-        for result in results:
-            self._count(result)
-        return results
-
-    def _count(self, result: IdempotentResponse | KeysetError) -> None:
-        if isinstance(result, AnswerRefused):
-            self.metrics.refused_answers.labels(result.code).inc()
-        elif isinstance(result, KeysetError):
-            self.metrics.attempts.labels("refused").inc()
-        else:
-            is_new = result.status == 201 and not result.is_replayed
-            self.metrics.attempts.labels("new" if is_new else "repeated").inc()
+        return submit_sent(session, self.context, self.budgets, sent, at=self.clock())
 
     @property
     def is_https(self) -> bool:

@@ -181,9 +181,8 @@ _KEY = re.compile(KEY_PATTERN)
 async def _submit(
     request: Request, answer: SentAnswer, known_headers: Mapping[str, str]
 ) -> Response:
-    service = get_service(request)
     try:
-        answered = await service.writer.submit(service.submit, answer)
+        answered = await get_service(request).submit(answer)
     finally:
         if answer.caller_id is not None:
             request.state.caller = answer.caller_id

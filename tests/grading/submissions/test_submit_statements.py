@@ -63,7 +63,7 @@ def submit(
         suppress(_Undone),
         world.database.write() as session,
     ):
-        results = world.service.submit(session, sent)
+        results = world.service.submit_batch(session, sent)
         if not keep:
             raise _Undone
     statuses = [each.status for each in results if isinstance(each, IdempotentResponse)]

@@ -436,6 +436,17 @@ def test_of_a_repeated_batch_those_are_refused_that_were_before(
     assert len(attempts_of(limited, "ada")) == 3
 
 
+def test_metrics_count_each_attempt_once_and_after_its_commit(
+    limited: World, failing: list[int]
+) -> None:
+    send_together(limited, ["ada"] * 4)
+
+    assert len(failing) > 4, "the batch was repeated"
+    count = limited.service.metrics.registry.get_sample_value
+    assert count("keyset_attempts_total", {"outcome": "new"}) == 3
+    assert count("keyset_attempts_total", {"outcome": "refused"}) == 1
+
+
 def attempts_of(world: World, who: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = world.read(question_path(AVERAGE) + "/attempts", who)
     return found

@@ -149,7 +149,7 @@ async def _submit(page: QuestionPage, answer: dict[str, Any]) -> dict[str, Any]:
         answer,
         page.at,
     )
-    response = await service.writer.submit(service.submit, sent)
+    response = await service.submit(sent)
     report = AttemptReport.model_validate_json(response.body)
     # The draft is an attempt now, and can be restored from there.
     part = (enrolment.id, page.assignment, page.question)
