@@ -132,8 +132,8 @@ def _measure_rates(
     database: LoadDatabase, course: Course, label: str, workers: int, best: float, plan: Plan
 ) -> None:
     table = _make_table(
-        f"{label}: open loop", "sent per second", "accepted", "503", "other", "p50 ms", "p99 ms",
-        "503: p99 ms", "without Retry-After",
+        f"{label}: open loop", "sent per second", "accepted per second", "503", "other",
+        "p50 ms", "p99 ms", "503: p99 ms", "without Retry-After",
     )  # fmt: skip
     for share in _SHARES:
         rate = share * best
@@ -143,9 +143,9 @@ def _measure_rates(
             result = measure_open_loop(server, requests, rate=rate, seconds=plan.seconds)
         counts = result.counts
         others = len(result.answers) - counts[201] - counts[503] + result.failed
-        times, refused = result.times(201), result.times(503)
+        times, refused = result.list_times(201), result.list_times(503)
         table.add_row(
-            f"{rate:.0f}", f"{counts[201] / result.seconds:.0f}", str(counts[503]), str(others),
+            f"{rate:.0f}", f"{result.compute_rate(201):.0f}", str(counts[503]), str(others),
             f"{take_percentile(times, 0.5):.1f}", f"{take_percentile(times, 0.99):.1f}",
             f"{take_percentile(refused, 0.99):.1f}", str(result.lacks_retry_after),
         )  # fmt: skip

@@ -16,6 +16,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import uvloop
 
@@ -80,23 +81,38 @@ def _measure_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
+class OpenLoopAnswer(NamedTuple):
+    """An answer: its status, when its request was due after the start, and when it came."""
+
+    status: int
+    due: float
+    answered: float
+
+
 @dataclass(slots=True)
 class OpenLoopResult:
-    """Every answer: its status, and how long after its request was due it came."""
+    """Every answer to requests that were sent for so many seconds."""
 
     seconds: float = 0.0
-    answers: list[tuple[int, float]] = field(default_factory=list)
+    answers: list[OpenLoopAnswer] = field(default_factory=list)
     lacks_retry_after: int = 0
     failed: int = 0
 
-    def times(self, *statuses: int) -> list[float]:
-        """The times of the answers with these statuses in milliseconds, in order."""
-        return sorted(1000 * each for status, each in self.answers if status in statuses)
+    def list_times(self, status: int) -> list[float]:
+        """How long answers with this status took, in milliseconds, in order."""
+        return sorted(
+            1000 * (each.answered - each.due) for each in self.answers if each.status == status
+        )
+
+    def compute_rate(self, status: int) -> float:
+        """Answers per second with this status that came while requests were sent."""
+        came = [each for each in self.answers if each.status == status]
+        return sum(each.answered <= self.seconds for each in came) / self.seconds
 
     @property
     def counts(self) -> Counter[int]:
         """How many answers have which status."""
-        return Counter(status for status, _ in self.answers)
+        return Counter(each.status for each in self.answers)
 
 
 def take_percentile(times: Sequence[float], share: float) -> float:
@@ -130,17 +146,16 @@ class _OpenLoop:
         self.idle = deque[_Connection]()
         self.result = OpenLoopResult()
         self._port = port
-        self._left = 0
+        self._left, self._started = 0, 0.0
         self._is_done = asyncio.Event()
 
     async def run(self, messages: Sequence[bytes], *, rate: float) -> OpenLoopResult:
         """Send each message when it is due, and wait for all answers."""
         loop = asyncio.get_running_loop()
-        self._left = len(messages)
+        self._left, self._started = len(messages), loop.time()
         opening: set[asyncio.Task[None]] = set()
-        started = loop.time()
         for number, message in enumerate(messages):
-            due = started + number / rate
+            due = self._started + number / rate
             if due > loop.time():
                 await asyncio.sleep(due - loop.time())
             if self.idle:
@@ -172,9 +187,12 @@ class _OpenLoop:
         self.result.failed += 1
         self._count_done()
 
-    def count_answered(self, status: int, seconds: float, *, has_retry_after: bool) -> None:
+    def count_answered(
+        self, status: int, due: float, answered: float, *, has_retry_after: bool
+    ) -> None:
         """Count an answer."""
-        self.result.answers.append((status, seconds))
+        answer = OpenLoopAnswer(status, due - self._started, answered - self._started)
+        self.result.answers.append(answer)
         self.result.lacks_retry_after += status == 503 and not has_retry_after
         self._count_done()
 
@@ -224,9 +242,9 @@ class _Connection(asyncio.Protocol):
         length = int(lowered.partition(b"content-length: ")[2].partition(b"\r")[0] or 0)
         if len(body) < length:
             return
-        seconds, self._due = self._time() - self._due, None
+        due, self._due = self._due, None
         if self._transport is not None and not self._transport.is_closing():
             self._owner.idle.append(self)
         self._owner.count_answered(
-            int(head[9:12]), seconds, has_retry_after=b"\r\nretry-after: " in lowered
+            int(head[9:12]), due, self._time(), has_retry_after=b"\r\nretry-after: " in lowered
         )
