@@ -155,9 +155,7 @@ def _measure_rates(
 def _print_growth(kind: str, plan: Plan) -> None:
     table = _make_table(f"{kind}: CPU ms of one attempt", "", "before", "after", "ratio")
     for each in GROWTHS:
-        for before, after in measure_growth(
-            kind, each, seconds=plan.seconds, rounds=plan.rounds, connections=plan.connections
-        ):
+        for before, after in measure_growth(kind, each, rounds=plan.rounds):
             table.add_row(each.what, f"{before:.2f}", f"{after:.2f}", f"{after / before:.2f}")
     console.print(table)
 
