@@ -24,7 +24,7 @@ from grader.formula.eval.evaluate import Environment
 SLACK = 1e-9
 
 # Maximum numbers in one batch: more would leave the cache, fewer would waste calls.
-_MAX_BATCH_NUMBERS = 1 << 19
+_MAX_BATCH_NUMBERS = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)

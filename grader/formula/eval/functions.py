@@ -64,10 +64,17 @@ def softmax(scores: Array, *, spare: bool = False) -> Array:
     With `spare` the scores are overwritten.
     """
     largest = scores.max(axis=-1, keepdims=True)
-    weights = np.subtract(scores, largest, out=scores if spare else None)
-    np.exp(weights, out=weights)
+    return softmax_near_zero(np.subtract(scores, largest, out=scores if spare else None))
+
+
+def softmax_near_zero(scores: Array) -> Array:
+    """Softmax over the last axis of scores so near to zero that nothing overflows.
+
+    The scores are overwritten.
+    """
+    weights = np.exp(scores, out=scores)
     totals = weights.sum(axis=-1, keepdims=True)
-    if scores.shape[1] == 1:
+    if weights.shape[1] == 1:
         weights /= totals
     else:
         # On many key sets, one division for each costs far less than one for each weight.
