@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, assert_never
 
@@ -25,12 +25,11 @@ from grader.engine.judge.misconceptions import (
     RecognisedMisconception,
     find_misconceptions,
 )
-from grader.engine.judge.trials import Trials, judge_cases
+from grader.engine.judge.trials import Finding, judge_cases, make_verdict
 from grader.engine.question import (
     ChoiceCriterion,
+    DirectCriterion,
     ExternalCriterion,
-    MeasuredCriterion,
-    PredictedCriterion,
     Question,
     ReviewedCriterion,
 )
@@ -47,7 +46,7 @@ from grader.reading.large import select_typical
 # Maximum cases that share one product with the noise.
 _BATCH_SIZE = 128
 
-ONE = Decimal(1)
+ONE, ZERO = Decimal(1), Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,18 +150,13 @@ class Judge:
     ) -> list[Judgement]:
         """Judge submissions, all at once; the verdicts are those that each would get alone."""
         judgements = []
-        for submission, sampled in zip(submissions, self._judge_sampled(submissions), strict=True):
-            verdicts = apply_needs(
-                self.question,
-                tuple(
-                    sampled[each.id]
-                    if isinstance(each, MeasuredCriterion | PredictedCriterion)
-                    else judge_directly(each, submission.answer)
-                    for each in self.question.criteria
-                ),
-            )
-            found = self._find_misconceptions(submission, verdicts) if recognising else ()
-            judgements.append(Judgement(verdicts, found))
+        for submission, found in zip(submissions, self._judge_sampled(submissions), strict=True):
+            for each in self.question.direct:
+                found[each.id] = judge_directly(each, submission.answer)
+            verdicts = tuple(found[each.id] for each in self.question.criteria)
+            verdicts = apply_needs(self.question, verdicts)
+            shown = self._find_misconceptions(submission, verdicts) if recognising else ()
+            judgements.append(Judgement(verdicts, shown))
         return judgements
 
     def environment(self, submission: Submission) -> Environment:
@@ -216,12 +210,12 @@ class Judge:
 
     def _judge_sampled(self, submissions: Sequence[Submission]) -> list[dict[str, Verdict]]:
         """By submission and criterion the verdict on what is measured or predicted."""
-        trials: list[dict[str, Trials]] = [defaultdict(Trials) for _ in submissions]
+        findings: list[dict[str, list[Finding]]] = [defaultdict(list) for _ in submissions]
         for batch in _split(self._list_cases(submissions)):
             for finding in judge_cases(self.question, batch, self.context):
                 for number in finding.case.submissions:
-                    trials[number][finding.criterion].add(finding)
-        return [{name: each.make_verdict() for name, each in line.items()} for line in trials]
+                    findings[number][finding.criterion].append(finding)
+        return [{name: make_verdict(each) for name, each in line.items()} for line in findings]
 
 
 def _list_fresh_names(count: int) -> list[str]:
@@ -235,12 +229,7 @@ def _split(cases: Sequence[JudgeCase]) -> Iterator[Sequence[JudgeCase]]:
         yield cases[start : start + _BATCH_SIZE]
 
 
-ONE, ZERO = Decimal(1), Decimal(0)
-
-
-def judge_directly(
-    criterion: ChoiceCriterion | ReviewedCriterion | ExternalCriterion, answer: Answer
-) -> Verdict:
+def judge_directly(criterion: DirectCriterion, answer: Answer) -> Verdict:
     """Judge one criterion by what was sent alone."""
     value = answer.values.get(criterion.id)
     match criterion:
@@ -282,8 +271,8 @@ def apply_needs(question: Question, verdicts: tuple[Verdict, ...]) -> tuple[Verd
     for verdict in verdicts:
         needed = needs[verdict.criterion]
         if needed is not None and not credits[needed] and verdict.credit:
-            verdict = replace(
-                verdict, outcome=Outcome.NOT_MET, reason=Reason.NEEDS_OTHER, credit=ZERO
+            verdict = verdict._replace(
+                outcome=Outcome.NOT_MET, reason=Reason.NEEDS_OTHER, credit=ZERO
             )
         result.append(verdict)
     return tuple(result)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,20 +81,20 @@ class Tally:
         counted = None if kept is None or measured.shape[1] == 1 else kept
         if counted is not None and len(measured) != len(counted):
             measured = np.broadcast_to(measured, counted.shape)
-        drawn = measured.shape[1]
-        tried = drawn if counted is None else counted.sum(axis=1)
+        tried = measured.shape[1] if counted is None else counted.sum(axis=1)
         if is_first:
             self.median[rows] = _compute_median(measured, counted)
-            for column, level in enumerate(self.criterion.levels):
-                self.passed[rows, column] = count_within(level, measured, counted)
-            self.drawn[rows], self.tried[rows] = drawn, tried
-            self.finite[rows] = find_finite_rows(measured)
-            return
+        least, most = float(measured.min()), float(measured.max())
         for column, level in enumerate(self.criterion.levels):
-            self.passed[rows, column] += count_within(level, measured, counted)
-        self.drawn[rows] += drawn
+            # Where all answers keep a bound on all key sets, as most do, nobody need count.
+            if _keeps_bound(level, least if level.within is None else most):
+                self.passed[rows, column] += tried
+            else:
+                self.passed[rows, column] += count_within(level, measured, counted)
+        self.drawn[rows] += measured.shape[1]
         self.tried[rows] += tried
-        self.finite[rows] &= find_finite_rows(measured)
+        if not (math.isfinite(least) and math.isfinite(most)):
+            self.finite[rows] &= find_finite_rows(measured)
 
     def find_finite(self) -> Flags:
         """The answers that were measured on some key set, and gave finite numbers on all."""
@@ -149,18 +150,23 @@ def find_threshold(level: Level, key_sets: KeySets | None) -> Threshold | None:
 
 
 def count_within(level: Level, measured: Array, counted: Array | None) -> NDArray[np.intp]:
-    """For every answer the number of key sets on which a level's bound is kept.
-
-    Bounds are kept with a little slack, and what is not finite is kept by no level.
-    """
-    slack = SLACK * abs(level.bound)
-    if level.within is not None:
-        holds = measured <= level.bound + slack
-    else:
-        holds = measured >= level.bound - slack
+    """For every answer the number of key sets on which a level's bound is kept."""
+    holds = _keeps_bound(level, measured)
     rows = holds if counted is None else holds & counted
     # Counting row by row is faster than along an axis, which adds up converted numbers.
     return np.array([np.count_nonzero(row) for row in rows])
+
+
+@overload
+def _keeps_bound(level: Level, measured: float) -> bool: ...
+@overload
+def _keeps_bound(level: Level, measured: Array) -> Flags: ...
+def _keeps_bound(level: Level, measured: float | Array) -> bool | Flags:
+    """Whether or where a level's bound is kept, with a little slack; NaN keeps none."""
+    slack = SLACK * abs(level.bound)
+    if level.within is not None:
+        return measured <= level.bound + slack
+    return measured >= level.bound - slack
 
 
 def find_finite_rows(measured: Array) -> Flags:
@@ -281,13 +287,14 @@ def _make_evidence(tally: Tally, counts: _Counts, row: int, scaling: Scaling) ->
     if threshold is None:
         return Evidence(measured, level.bound, is_floor, scaling=scaling)
     passed, tried = counts.passed[row][0], counts.tried[row]
+    share, interval = _compute_shown_share(threshold, passed, tried)
     return Evidence(
         measured,
         level.bound,
         is_floor,
-        share=to_nine_digits(passed / tried),
+        share=share,
         share_needed=threshold.share,
-        interval=_compute_shown_interval(threshold, passed, tried),
+        interval=interval,
         key_sets=tried,
         drawn=counts.drawn[row],
         scaling=scaling,
@@ -296,9 +303,10 @@ def _make_evidence(tally: Tally, counts: _Counts, row: int, scaling: Scaling) ->
 
 # Most answers pass on all key sets or on none.
 @lru_cache(maxsize=4096)
-def _compute_shown_interval(threshold: Threshold, passed: int, tried: int) -> Interval:
+def _compute_shown_share(threshold: Threshold, passed: int, tried: int) -> tuple[float, Interval]:
     interval = threshold.compute_interval(passed, tried)
-    return Interval(to_nine_digits(interval.low), to_nine_digits(interval.high))
+    shown = Interval(to_nine_digits(interval.low), to_nine_digits(interval.high))
+    return to_nine_digits(passed / tried), shown
 
 
 def measure(

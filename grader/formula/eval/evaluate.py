@@ -180,17 +180,15 @@ class Evaluation:
 
     def value(self, node: t.Node) -> Array:
         """The value of a node as an array."""
-        ready = self.environment.ready.get(id(node))
-        if ready is not None:
-            return ready
-        match node:
-            # Most nodes are one of these two.
-            case t.Name():
-                result: Array | LazyMatrix = self.environment.values[node.name]
-            case t.Number():
-                return _constant(node.value)
-            case _:
-                result = _HANDLERS[type(node)](self, node)
+        # Most nodes are a name or a number, which nobody computes before.
+        kind = type(node)
+        if kind is t.Number:
+            return _constant(node.value)  # type: ignore[attr-defined]  # mypy does not narrow by `type`
+        if kind is t.Name:
+            result: Array | LazyMatrix = self.environment.values[node.name]  # type: ignore[attr-defined]
+        else:
+            ready = self.environment.ready.get(id(node))
+            result = _HANDLERS[kind](self, node) if ready is None else ready
         return result if type(result) is np.ndarray else _to_array(result)
 
     def _add(self, node: t.Add) -> Array:

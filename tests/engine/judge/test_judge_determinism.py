@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grader.domain.verdicts import Interval
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge, Judgement
 from grader.engine.random.noise import NoiseBank
@@ -49,10 +50,12 @@ print(json.dumps([flat(judged(question, sent)) for question, sent in ANSWERS]))
 
 def flat(judgement: Judgement) -> list[Any]:
     """A judgement as plain data, figures included."""
-    evidence = [json.loads(json.dumps(asdict(each.evidence))) for each in judgement.verdicts]
     verdicts = [
-        [each.criterion, each.outcome, each.reason, str(each.credit), *figures.values()]
-        for each, figures in zip(judgement.verdicts, evidence, strict=True)
+        [
+            *(each.criterion, each.outcome, each.reason, str(each.credit)),
+            *(asdict(one) if isinstance(one, Interval) else one for one in each.evidence),
+        ]
+        for each in judgement.verdicts
     ]
     return [*verdicts, *([each.id, each.factor] for each in judgement.misconceptions)]
 
