@@ -149,42 +149,46 @@ class Judge:
         self, submissions: Sequence[Submission], *, recognising: bool = True
     ) -> list[Judgement]:
         """Judge submissions, all at once; the verdicts are those that each would get alone."""
-        judgements = []
+        question = self.question
+        lines = []
         for submission, found in zip(submissions, self._judge_sampled(submissions), strict=True):
-            for each in self.question.direct:
+            for each in question.direct:
                 found[each.id] = judge_directly(each, submission.answer)
-            verdicts = tuple(found[each.id] for each in self.question.criteria)
-            verdicts = apply_needs(self.question, verdicts)
-            shown = self._find_misconceptions(submission, verdicts) if recognising else ()
-            judgements.append(Judgement(verdicts, shown))
-        return judgements
+            verdicts = tuple(found[each.id] for each in question.criteria)
+            lines.append(apply_needs(question, verdicts))
+        shown = self._find_misconceptions(submissions, lines) if recognising else {}
+        return [Judgement(verdicts, shown.get(number, ())) for number, verdicts in enumerate(lines)]
 
     def environment(self, submission: Submission) -> Environment:
         """A single submission on its variant, constants declared large at a typical size."""
         return build_environment([submission.variant], compute_typical_arrays(submission))
 
     def _find_misconceptions(
-        self, submission: Submission, verdicts: Sequence[Verdict]
-    ) -> tuple[RecognisedMisconception, ...]:
+        self, submissions: Sequence[Submission], lines: Sequence[Sequence[Verdict]]
+    ) -> dict[int, tuple[RecognisedMisconception, ...]]:
+        """By the number of the submission, what those show that missed something."""
+        if not self.question.misconceptions:
+            return {}
         missed = {
-            verdict.criterion
-            for verdict in verdicts
-            if verdict.outcome in (Outcome.NOT_MET, Outcome.PARTLY_MET)
-            and verdict.reason not in (Reason.NOT_GENERAL, Reason.NOT_FOR_EVERY_SIZE)
+            number: self._make_missed(submissions[number], verdicts)
+            for number, verdicts in enumerate(lines)
+            if any(map(_is_missed, verdicts))
         }
-        if not missed or not self.question.misconceptions:
-            return ()
+        if not missed:
+            return {}
+        found = find_misconceptions(self.question, list(missed.values()), self.context)
+        return dict(zip(missed, found, strict=True))
+
+    def _make_missed(self, submission: Submission, verdicts: Sequence[Verdict]) -> MissedAnswer:
         cases = self._list_cases([submission])
         typical = select_typical([each.sizes for each in cases if not each.trial])
         cases.sort(key=lambda each: (each.trial, each.sizes != typical))
-        answer = MissedAnswer(
-            build_environment([submission.variant], cases[0].arrays),
+        return MissedAnswer(
             cases,
-            missed,
+            {each.criterion for each in verdicts if _is_missed(each)},
             {each.criterion: each.credit for each in verdicts},
             is_numbers=not submission.formulas,
         )
-        return find_misconceptions(self.question, answer, self.context)
 
     def _list_cases(self, submissions: Sequence[Submission]) -> list[JudgeCase]:
         return list_cases(
@@ -216,6 +220,14 @@ class Judge:
                 for number in finding.case.submissions:
                     findings[number][finding.criterion].append(finding)
         return [{name: make_verdict(each) for name, each in line.items()} for line in findings]
+
+
+def _is_missed(verdict: Verdict) -> bool:
+    """Whether a misconception may be the reason."""
+    return verdict.outcome in (Outcome.NOT_MET, Outcome.PARTLY_MET) and verdict.reason not in (
+        Reason.NOT_GENERAL,
+        Reason.NOT_FOR_EVERY_SIZE,
+    )
 
 
 def _list_fresh_names(count: int) -> list[str]:

@@ -27,7 +27,7 @@ def make_tally(levels: tuple[Level, ...]) -> Tally:
 
 def measure_up_to(*largest: float) -> NDArray[Any]:
     """Numbers from zero to the largest, for each answer its own."""
-    measured = GENERATOR.random((3, KEY_SETS)) * np.array(largest)[:, None]
+    measured: NDArray[Any] = GENERATOR.random((3, KEY_SETS)) * np.array(largest)[:, None]
     measured[:, 0], measured[:, 1] = 0, largest
     return measured
 
