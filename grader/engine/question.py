@@ -190,11 +190,16 @@ class Question:
     direct: tuple[DirectCriterion, ...] = field(init=False, repr=False, compare=False)
     """The criteria by how they are judged."""
 
+    needs: Mapping[str, str] = field(init=False, repr=False, compare=False)
+    """The criteria that are void without another's credit, each with that other."""
+
     def __post_init__(self) -> None:
         def choose(*kinds: type[Criterion]) -> tuple[Criterion, ...]:
             return tuple(each for each in self.criteria if isinstance(each, kinds))
 
         object.__setattr__(self, "source", self.uses.question if self.uses else self)
+        needs = {each.id: each.needs for each in self.criteria if each.needs is not None}
+        object.__setattr__(self, "needs", needs)
         object.__setattr__(self, "measured", choose(MeasuredCriterion))
         object.__setattr__(self, "predicted", choose(PredictedCriterion))
         object.__setattr__(

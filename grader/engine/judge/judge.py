@@ -275,13 +275,12 @@ def judge_directly(criterion: DirectCriterion, answer: Answer) -> Verdict:
 
 def apply_needs(question: Question, verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
     """Take the credit of criteria whose condition, another criterion, earned none."""
-    if all(each.needs is None for each in question.criteria):
+    if not question.needs:
         return verdicts
     credits = {verdict.criterion: verdict.credit for verdict in verdicts}
-    needs = {criterion.id: criterion.needs for criterion in question.criteria}
     result = []
     for verdict in verdicts:
-        needed = needs[verdict.criterion]
+        needed = question.needs.get(verdict.criterion)
         if needed is not None and not credits[needed] and verdict.credit:
             verdict = verdict._replace(
                 outcome=Outcome.NOT_MET, reason=Reason.NEEDS_OTHER, credit=ZERO

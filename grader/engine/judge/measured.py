@@ -215,16 +215,16 @@ class Measurements:
 
     def make_verdict(self, row: int, column: int) -> Verdict:
         """The verdict on one answer by one criterion."""
-        criterion, counts = self.tallies[column].criterion, self._counts[column]
-        if not counts.finite[row] or not counts.tried[row]:
+        tally, counts = self.tallies[column], self._counts[column]
+        criterion = tally.criterion
+        if not counts.is_judged[row]:
             is_undefined = bool(self.is_undefined[row, column])
             return _make_ungradable(criterion, is_undefined=is_undefined)
-        cleared, undecided = counts.cleared[row], counts.undecided[row]
-        credit = criterion.levels[cleared.index(True)].credit if any(cleared) else _ZERO
+        credit = criterion.levels[counts.best[row]].credit if counts.is_cleared[row] else _ZERO
         # The evidence speaks of the best level: that is what the student wants to reach.
-        evidence = _make_evidence(self.tallies[column], counts, row, self.scaling[row])
+        evidence = _make_evidence(tally, counts, row, self.scaling[row])
         outcome, reason = _choose_outcome(credit, evidence)
-        if self.is_open[row] and _is_best_undecided(cleared, undecided):
+        if counts.is_undecided[row]:
             reason = Reason.UNDECIDED
         return Verdict(criterion.id, outcome, reason, credit, criterion.points, evidence)
 
@@ -232,36 +232,33 @@ class Measurements:
     def _counts(self) -> list[_Counts]:
         return [
             _Counts(
-                tally.passed.tolist(),
+                tally.passed[:, 0].tolist(),
                 tally.tried.tolist(),
                 tally.drawn.tolist(),
                 tally.median.tolist(),
-                tally.finite.tolist(),
-                cleared.tolist(),
-                undecided.tolist(),
+                tally.find_finite().tolist(),
+                cleared.argmax(axis=1).tolist(),
+                np.asarray(cleared.any(axis=1)).tolist(),
+                (self.is_open & _find_open(cleared, undecided)).tolist(),
             )
             for tally, (cleared, undecided) in zip(self.tallies, self.decisions, strict=True)
         ]
 
 
 class _Counts(NamedTuple):
-    """A tally and its decisions as plain lists, from which verdicts are made much faster."""
+    """A tally and its decisions as plain lists, from which verdicts are made much faster.
 
-    passed: list[list[int]]
+    `passed` is of the first level, `best` the place of the best cleared level if one is cleared.
+    """
+
+    passed: list[int]
     tried: list[int]
     drawn: list[int]
     median: list[float]
-    finite: list[bool]
-    cleared: list[list[bool]]
-    undecided: list[list[bool]]
-
-
-def _is_best_undecided(cleared: Sequence[bool], undecided: Sequence[bool]) -> bool:
-    """Whether the best level that is not missed is undecided."""
-    for is_cleared, is_undecided in zip(cleared, undecided, strict=True):
-        if is_cleared or is_undecided:
-            return is_undecided
-    return False
+    is_judged: list[bool]
+    best: list[int]
+    is_cleared: list[bool]
+    is_undecided: list[bool]
 
 
 def _make_ungradable(criterion: MeasuredCriterion, *, is_undefined: bool) -> Verdict:
@@ -286,7 +283,7 @@ def _make_evidence(tally: Tally, counts: _Counts, row: int, scaling: Scaling) ->
     is_floor = level.at_least is not None
     if threshold is None:
         return Evidence(measured, level.bound, is_floor, scaling=scaling)
-    passed, tried = counts.passed[row][0], counts.tried[row]
+    passed, tried = counts.passed[row], counts.tried[row]
     share, interval = _compute_shown_share(threshold, passed, tried)
     return Evidence(
         measured,
@@ -426,7 +423,7 @@ def _tally_in(
             for tally, measured in zip(tallies, seen.values, strict=True):
                 tally.add(measured, seen.kept, rows, is_first=first == 0)
         decisions = [tally.decide() for tally in tallies]
-        is_open &= _find_open(decisions)
+        is_open &= np.any([_find_open(*each) for each in decisions], axis=0)
         if not is_open.any():
             break
         waiting = np.flatnonzero(is_open)
@@ -434,14 +431,12 @@ def _tally_in(
     return tallies, decisions, is_open
 
 
-def _find_open(decisions: Sequence[tuple[Flags, Flags]]) -> Flags:
-    """Answers of which further key sets could still change a verdict.
+def _find_open(cleared: Flags, undecided: Flags) -> Flags:
+    """Answers of which further key sets could still change the verdict by one criterion.
 
     That is where the best level that is not missed is undecided rather than cleared.
     """
-    is_open = np.zeros(len(decisions[0][0]), dtype=bool)
-    for cleared, undecided in decisions:
-        if undecided.any():
-            best = (cleared | undecided).argmax(axis=1)
-            is_open |= undecided[np.arange(len(best)), best]
-    return is_open
+    if not undecided.any():
+        return np.zeros(len(undecided), dtype=bool)
+    best = (cleared | undecided).argmax(axis=1)
+    return np.asarray(undecided[np.arange(len(best)), best])

@@ -173,8 +173,8 @@ class SampledKeys(LazyMatrix):
         if vectors.shape[1] == 1 and self.stretch is None:
             middle = multiply_columns(self.mean, vectors).swapaxes(1, 2)
             small = self.deviation * vectors[:, 0]
-            longest = math.sqrt(np.einsum("bi,bi->b", small, small).max())
-            reach = longest * (math.sqrt(small.shape[1]) + _MAX_EXCESS)
+            root = math.sqrt(small.shape[1])
+            reach = np.abs(small).max() * root * (root + _MAX_EXCESS)
             if np.abs(middle).max() + reach < _MAX_NEAR_ZERO:
                 # Nobody need look for the largest score of every key set.
                 return softmax_near_zero(self._add_noise(middle, small).swapaxes(1, 2))
