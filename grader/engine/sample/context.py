@@ -23,8 +23,9 @@ from grader.formula.eval.evaluate import Environment
 #: differ between machines and batch sizes, never decide.
 SLACK = 1e-9
 
-# Maximum numbers in one batch: more would leave the cache, fewer would waste calls.
-_MAX_BATCH_NUMBERS = 1 << 18
+# Maximum numbers in one batch: more would leave the cache, fewer would waste calls and make each
+# product with the noise slower.
+_MAX_BATCH_NUMBERS = 1 << 19
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from grader.domain.shapes import (
     make_matrix_shape,
     make_shape,
 )
-from grader.formula.eval.buffers import Buffers
+from grader.formula.eval.buffers import Buffers, split_for_cache
 
 Array = NDArray[Any]
 ShapeRule = Callable[[Sequence[Shape]], Shape]
@@ -79,14 +79,16 @@ def softmax_near_zero(scores: Array) -> Array:
 
     The scores are overwritten.
     """
-    weights = np.exp(scores, out=scores)
-    totals = weights.sum(axis=-1, keepdims=True)
-    if weights.shape[1] == 1:
-        weights /= totals
-    else:
-        # On many key sets, one division for each costs far less than one for each weight.
-        weights *= np.reciprocal(totals)
-    return np.asarray(weights)
+    for rows in split_for_cache(len(scores), scores[0].size):
+        weights = scores[rows]
+        np.exp(weights, out=weights)
+        totals = weights.sum(axis=-1, keepdims=True)
+        if weights.shape[1] == 1:
+            weights /= totals
+        else:
+            # On many key sets, one division for each costs far less than one for each weight.
+            weights *= np.reciprocal(totals)
+    return scores
 
 
 def compute_norm(vectors: Array) -> Array:
