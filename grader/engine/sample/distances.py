@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.domain.shapes import Kind, Shape, make_matrix_shape
-from grader.formula.eval.buffers import Buffers, split_for_cache
+from grader.formula.eval.buffers import Buffers, select_part, split_for_cache
 from grader.formula.eval.functions import Function, compute_norm
 from grader.formula.typed.tree import FunctionCall, Multiply, Name, Node, Product
 
@@ -89,14 +89,12 @@ def _compute_reduced_distance(
 ) -> Array:
     assert triangles.shape[1] == 1, "no key set changes what the variant fixes"
     answers, (key_sets, size) = max(len(triangles), len(columns)), columns.shape[1:]
-    triangles = np.broadcast_to(triangles[:, 0], (answers, size + 1, size + 1))
-    columns = np.broadcast_to(columns, (answers, key_sets, size))
     distances = np.empty((answers, key_sets))
     for rows in split_for_cache(answers, key_sets * (size + 1)):
-        left = triangles[rows]
+        left = select_part(triangles, rows)[:, 0]
         # With the key sets on the last axis, sums over the few rows run along contiguous numbers.
-        rotated = buffers.scratch((len(left), size + 1, key_sets))
-        np.matmul(left[:, :, :-1], columns[rows].swapaxes(1, 2), out=rotated)
+        rotated = buffers.scratch((rows.stop - rows.start, size + 1, key_sets))
+        np.matmul(left[:, :, :-1], select_part(columns, rows).swapaxes(1, 2), out=rotated)
         rotated -= left[:, :, -1:]
         distances[rows] = compute_norm(rotated.swapaxes(1, 2))
     return distances

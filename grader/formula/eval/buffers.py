@@ -35,7 +35,15 @@ def split_for_cache(answers: int, numbers: int) -> list[slice]:
         How many each answer has.
     """
     at_once = max(1, _MAX_CACHED_NUMBERS // max(1, numbers))
-    return [slice(start, start + at_once) for start in range(0, answers, at_once)]
+    if answers <= at_once:
+        return [slice(0, answers)]
+    starts = range(0, answers, at_once)
+    return [slice(start, min(start + at_once, answers)) for start in starts]
+
+
+def select_part(values: Array, rows: slice) -> Array:
+    """The values of some answers; those that all answers share stay as they are."""
+    return values[rows] if len(values) > 1 else values
 
 
 class Buffers:
