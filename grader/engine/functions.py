@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.domain.shapes import CONDITION, NUMBER, Kind, Shape, make_matrix_shape
-from grader.formula.eval.buffers import Buffers
+from grader.formula.eval.buffers import Buffers, select_part, split_for_cache
 from grader.formula.eval.functions import CORE_FUNCTIONS, Function, ShapeError, softmax
 
 Array = NDArray[Any]
@@ -20,11 +20,13 @@ def _total_variation(
     first: Array, second: Array, *, shapes: Sequence[Shape], spare: bool, buffers: Buffers
 ) -> Array:
     answers, key_sets, keys = map(max, first.shape, second.shape)
-    # Sampled weights have the key sets on the last axis in memory, and so has this.
-    difference = buffers.scratch((answers, keys, key_sets)).swapaxes(1, 2)
-    np.subtract(first, second, out=difference)
-    np.abs(difference, out=difference)
-    total = np.asarray(difference.sum(axis=-1))
+    total = np.empty((answers, key_sets))
+    for rows in split_for_cache(answers, key_sets * keys):
+        # Sampled weights have the key sets on the last axis in memory, and so has this.
+        difference = buffers.scratch((rows.stop - rows.start, keys, key_sets)).swapaxes(1, 2)
+        np.subtract(select_part(first, rows), select_part(second, rows), out=difference)
+        np.abs(difference, out=difference)
+        np.add.reduce(difference, axis=-1, out=total[rows])
     total *= 0.5
     return total
 

@@ -86,10 +86,10 @@ class ExternalCriterion(_CriterionBase):
 
 #: A criterion that is judged by what the answer does, or says of what an earlier one does.
 SampledCriterion = MeasuredCriterion | PredictedCriterion
+#: A criterion that is judged by what was sent alone.
+DirectCriterion = ChoiceCriterion | ReviewedCriterion | ExternalCriterion
 
-Criterion = (
-    MeasuredCriterion | PredictedCriterion | ChoiceCriterion | ReviewedCriterion | ExternalCriterion
-)
+Criterion = SampledCriterion | DirectCriterion
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +185,26 @@ class Question:
     source: Question = field(init=False, repr=False, compare=False)
     """The question whose draws this one has: the earlier one that it builds on, or itself."""
 
+    measured: tuple[MeasuredCriterion, ...] = field(init=False, repr=False, compare=False)
+    predicted: tuple[PredictedCriterion, ...] = field(init=False, repr=False, compare=False)
+    direct: tuple[DirectCriterion, ...] = field(init=False, repr=False, compare=False)
+    """The criteria by how they are judged."""
+
+    needs: Mapping[str, str] = field(init=False, repr=False, compare=False)
+    """The criteria that are void without another's credit, each with that other."""
+
     def __post_init__(self) -> None:
+        def choose(*kinds: type[Criterion]) -> tuple[Criterion, ...]:
+            return tuple(each for each in self.criteria if isinstance(each, kinds))
+
         object.__setattr__(self, "source", self.uses.question if self.uses else self)
+        needs = {each.id: each.needs for each in self.criteria if each.needs is not None}
+        object.__setattr__(self, "needs", needs)
+        object.__setattr__(self, "measured", choose(MeasuredCriterion))
+        object.__setattr__(self, "predicted", choose(PredictedCriterion))
+        object.__setattr__(
+            self, "direct", choose(ChoiceCriterion, ReviewedCriterion, ExternalCriterion)
+        )
 
     def criterion(self, criterion_id: str) -> Criterion:
         """The criterion with this id; KeyError if there is none."""

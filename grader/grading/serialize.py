@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import fields
 from decimal import Decimal
 from typing import Any
 
@@ -17,7 +16,7 @@ from grader.engine.random.variants import Variant
 from grader.store.queries.attempts import JudgementLine
 
 _LITTLE_ENDIAN = np.dtype("<f8")
-_NO_EVIDENCE = tuple((each.name, getattr(Evidence(), each.name)) for each in fields(Evidence))
+_NO_EVIDENCE = tuple(zip(Evidence._fields, Evidence(), strict=True))
 
 
 def encode_verdicts(judgement: Judgement) -> list[dict[str, Any]]:

@@ -181,7 +181,7 @@ def test_a_prediction_is_compared_with_what_was_measured() -> None:
 
 def test_a_closed_form_is_not_called_measured() -> None:
     right = Evidence(0.08, 0.02, expected=Interval(0.0786, 0.0786), is_exact=True)
-    wrong = replace(right, measured=0.5)
+    wrong = right._replace(measured=0.5)
 
     assert prediction(right, is_right=True, criterion="left_out_share") == (
         "You predicted 0.08 for the share of samples left out. That agrees with the exact value, "
@@ -196,7 +196,7 @@ def test_a_closed_form_is_not_called_measured() -> None:
 @pytest.mark.parametrize(("is_own", "whose"), [(True, "your"), (False, "the reference")])
 def test_an_interval_is_told_as_one(is_own: bool, whose: str) -> None:
     right = Evidence(0.2, 0.04, expected=Interval(0.157, 0.25))
-    wrong = replace(right, measured=0.02)
+    wrong = right._replace(measured=0.02)
 
     assert prediction(right, is_right=True, is_own=is_own) == (
         f"You predicted 0.2 for the variance of the output. For {whose} query and longer ones it "

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
@@ -50,7 +49,7 @@ def test_evidence_from_before_scalings_were_told_apart_is_readable() -> None:
     (data,) = encode_verdicts(Judgement((verdict,)))
     data["evidence"]["is_shrunk"] = True
 
-    assert decoded([data]).evidence == replace(evidence, scaling=Scaling.SATURATED)
+    assert decoded([data]).evidence == evidence._replace(scaling=Scaling.SATURATED)
 
 
 def test_a_variant_is_the_same_to_the_last_bit_after_it_was_stored() -> None:

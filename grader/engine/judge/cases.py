@@ -91,7 +91,7 @@ def list_cases(
     for number, submission in enumerate(submissions):
         formulas = submission.formulas
         if not formulas:
-            (arrays,) = compute_arrays(submission, [submission.variant], NO_SIZES)
+            arrays = _collect_numbers(submission)
             cases.append(JudgeCase((number,), submission.variant, arrays, NO_SIZES))
             continue
         cases += _place(submission, [submission.variant], (number,), trials=[0])
@@ -177,18 +177,25 @@ def compute_arrays(
 
     A formula that is not finite on a variant gives NaN there.
     """
-    used = submission.used.arrays if submission.used is not None else {}
-    shared = {name: array[None] for name, array in used.items()}
-    computed: dict[str, Array] = {}
-    for name, value in submission.answer.values.items():
-        if isinstance(value, Numbers):
-            shared[name] = value.array[None]
-        elif isinstance(value, Formula):
-            computed[name] = _evaluate_or_nan(value, stack_variants(variants), sizes)
+    shared = _collect_numbers(submission)
+    computed = {
+        name: _evaluate_or_nan(formula, stack_variants(variants), sizes)
+        for name, formula in submission.formulas.items()
+    }
     return [
         shared | {name: array[row : row + 1] for name, array in computed.items()}
         for row in range(len(variants))
     ]
+
+
+def _collect_numbers(submission: Submission) -> dict[str, Array]:
+    """What was sent as numbers, and the earlier answer that is used, of shape (1, …) each."""
+    used = submission.used.arrays if submission.used is not None else {}
+    numbers = {name: array[None] for name, array in used.items()}
+    for name, value in submission.answer.values.items():
+        if isinstance(value, Numbers):
+            numbers[name] = value.array[None]
+    return numbers
 
 
 def compute_typical_arrays(submission: Submission) -> dict[str, Array]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, assert_never
 
@@ -25,12 +25,11 @@ from grader.engine.judge.misconceptions import (
     RecognisedMisconception,
     find_misconceptions,
 )
-from grader.engine.judge.trials import Trials, judge_cases
+from grader.engine.judge.trials import Finding, judge_cases, make_verdict
 from grader.engine.question import (
     ChoiceCriterion,
+    DirectCriterion,
     ExternalCriterion,
-    MeasuredCriterion,
-    PredictedCriterion,
     Question,
     ReviewedCriterion,
 )
@@ -47,7 +46,7 @@ from grader.reading.large import select_typical
 # Maximum cases that share one product with the noise.
 _BATCH_SIZE = 128
 
-ONE = Decimal(1)
+ONE, ZERO = Decimal(1), Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,47 +149,46 @@ class Judge:
         self, submissions: Sequence[Submission], *, recognising: bool = True
     ) -> list[Judgement]:
         """Judge submissions, all at once; the verdicts are those that each would get alone."""
-        judgements = []
-        for submission, sampled in zip(submissions, self._judge_sampled(submissions), strict=True):
-            verdicts = apply_needs(
-                self.question,
-                tuple(
-                    sampled[each.id]
-                    if isinstance(each, MeasuredCriterion | PredictedCriterion)
-                    else judge_directly(each, submission.answer)
-                    for each in self.question.criteria
-                ),
-            )
-            found = self._find_misconceptions(submission, verdicts) if recognising else ()
-            judgements.append(Judgement(verdicts, found))
-        return judgements
+        question = self.question
+        lines = []
+        for submission, found in zip(submissions, self._judge_sampled(submissions), strict=True):
+            for each in question.direct:
+                found[each.id] = judge_directly(each, submission.answer)
+            verdicts = tuple(found[each.id] for each in question.criteria)
+            lines.append(apply_needs(question, verdicts))
+        shown = self._find_misconceptions(submissions, lines) if recognising else {}
+        return [Judgement(verdicts, shown.get(number, ())) for number, verdicts in enumerate(lines)]
 
     def environment(self, submission: Submission) -> Environment:
         """A single submission on its variant, constants declared large at a typical size."""
         return build_environment([submission.variant], compute_typical_arrays(submission))
 
     def _find_misconceptions(
-        self, submission: Submission, verdicts: Sequence[Verdict]
-    ) -> tuple[RecognisedMisconception, ...]:
+        self, submissions: Sequence[Submission], lines: Sequence[Sequence[Verdict]]
+    ) -> dict[int, tuple[RecognisedMisconception, ...]]:
+        """By the number of the submission, what those show that missed something."""
+        if not self.question.misconceptions:
+            return {}
         missed = {
-            verdict.criterion
-            for verdict in verdicts
-            if verdict.outcome in (Outcome.NOT_MET, Outcome.PARTLY_MET)
-            and verdict.reason not in (Reason.NOT_GENERAL, Reason.NOT_FOR_EVERY_SIZE)
+            number: self._make_missed(submissions[number], verdicts)
+            for number, verdicts in enumerate(lines)
+            if any(map(_is_missed, verdicts))
         }
-        if not missed or not self.question.misconceptions:
-            return ()
+        if not missed:
+            return {}
+        found = find_misconceptions(self.question, list(missed.values()), self.context)
+        return dict(zip(missed, found, strict=True))
+
+    def _make_missed(self, submission: Submission, verdicts: Sequence[Verdict]) -> MissedAnswer:
         cases = self._list_cases([submission])
         typical = select_typical([each.sizes for each in cases if not each.trial])
         cases.sort(key=lambda each: (each.trial, each.sizes != typical))
-        answer = MissedAnswer(
-            build_environment([submission.variant], cases[0].arrays),
+        return MissedAnswer(
             cases,
-            missed,
+            {each.criterion for each in verdicts if _is_missed(each)},
             {each.criterion: each.credit for each in verdicts},
             is_numbers=not submission.formulas,
         )
-        return find_misconceptions(self.question, answer, self.context)
 
     def _list_cases(self, submissions: Sequence[Submission]) -> list[JudgeCase]:
         return list_cases(
@@ -216,12 +214,20 @@ class Judge:
 
     def _judge_sampled(self, submissions: Sequence[Submission]) -> list[dict[str, Verdict]]:
         """By submission and criterion the verdict on what is measured or predicted."""
-        trials: list[dict[str, Trials]] = [defaultdict(Trials) for _ in submissions]
+        findings: list[dict[str, list[Finding]]] = [defaultdict(list) for _ in submissions]
         for batch in _split(self._list_cases(submissions)):
             for finding in judge_cases(self.question, batch, self.context):
                 for number in finding.case.submissions:
-                    trials[number][finding.criterion].add(finding)
-        return [{name: each.make_verdict() for name, each in line.items()} for line in trials]
+                    findings[number][finding.criterion].append(finding)
+        return [{name: make_verdict(each) for name, each in line.items()} for line in findings]
+
+
+def _is_missed(verdict: Verdict) -> bool:
+    """Whether a misconception may be the reason."""
+    return verdict.outcome in (Outcome.NOT_MET, Outcome.PARTLY_MET) and verdict.reason not in (
+        Reason.NOT_GENERAL,
+        Reason.NOT_FOR_EVERY_SIZE,
+    )
 
 
 def _list_fresh_names(count: int) -> list[str]:
@@ -235,12 +241,7 @@ def _split(cases: Sequence[JudgeCase]) -> Iterator[Sequence[JudgeCase]]:
         yield cases[start : start + _BATCH_SIZE]
 
 
-ONE, ZERO = Decimal(1), Decimal(0)
-
-
-def judge_directly(
-    criterion: ChoiceCriterion | ReviewedCriterion | ExternalCriterion, answer: Answer
-) -> Verdict:
+def judge_directly(criterion: DirectCriterion, answer: Answer) -> Verdict:
     """Judge one criterion by what was sent alone."""
     value = answer.values.get(criterion.id)
     match criterion:
@@ -274,16 +275,15 @@ def judge_directly(
 
 def apply_needs(question: Question, verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
     """Take the credit of criteria whose condition, another criterion, earned none."""
-    if all(each.needs is None for each in question.criteria):
+    if not question.needs:
         return verdicts
     credits = {verdict.criterion: verdict.credit for verdict in verdicts}
-    needs = {criterion.id: criterion.needs for criterion in question.criteria}
     result = []
     for verdict in verdicts:
-        needed = needs[verdict.criterion]
+        needed = question.needs.get(verdict.criterion)
         if needed is not None and not credits[needed] and verdict.credit:
-            verdict = replace(
-                verdict, outcome=Outcome.NOT_MET, reason=Reason.NEEDS_OTHER, credit=ZERO
+            verdict = verdict._replace(
+                outcome=Outcome.NOT_MET, reason=Reason.NEEDS_OTHER, credit=ZERO
             )
         result.append(verdict)
     return tuple(result)

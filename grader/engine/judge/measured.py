@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,20 +81,20 @@ class Tally:
         counted = None if kept is None or measured.shape[1] == 1 else kept
         if counted is not None and len(measured) != len(counted):
             measured = np.broadcast_to(measured, counted.shape)
-        drawn = measured.shape[1]
-        tried = drawn if counted is None else counted.sum(axis=1)
+        tried = measured.shape[1] if counted is None else counted.sum(axis=1)
         if is_first:
             self.median[rows] = _compute_median(measured, counted)
-            for column, level in enumerate(self.criterion.levels):
-                self.passed[rows, column] = count_within(level, measured, counted)
-            self.drawn[rows], self.tried[rows] = drawn, tried
-            self.finite[rows] = find_finite_rows(measured)
-            return
+        least, most = float(measured.min()), float(measured.max())
         for column, level in enumerate(self.criterion.levels):
-            self.passed[rows, column] += count_within(level, measured, counted)
-        self.drawn[rows] += drawn
+            # Where all answers keep a bound on all key sets, as most do, nobody need count.
+            if _keeps_bound(level, least if level.within is None else most):
+                self.passed[rows, column] += tried
+            else:
+                self.passed[rows, column] += count_within(level, measured, counted)
+        self.drawn[rows] += measured.shape[1]
         self.tried[rows] += tried
-        self.finite[rows] &= find_finite_rows(measured)
+        if not (math.isfinite(least) and math.isfinite(most)):
+            self.finite[rows] &= find_finite_rows(measured)
 
     def find_finite(self) -> Flags:
         """The answers that were measured on some key set, and gave finite numbers on all."""
@@ -149,18 +150,23 @@ def find_threshold(level: Level, key_sets: KeySets | None) -> Threshold | None:
 
 
 def count_within(level: Level, measured: Array, counted: Array | None) -> NDArray[np.intp]:
-    """For every answer the number of key sets on which a level's bound is kept.
-
-    Bounds are kept with a little slack, and what is not finite is kept by no level.
-    """
-    slack = SLACK * abs(level.bound)
-    if level.within is not None:
-        holds = measured <= level.bound + slack
-    else:
-        holds = measured >= level.bound - slack
+    """For every answer the number of key sets on which a level's bound is kept."""
+    holds = _keeps_bound(level, measured)
     rows = holds if counted is None else holds & counted
     # Counting row by row is faster than along an axis, which adds up converted numbers.
     return np.array([np.count_nonzero(row) for row in rows])
+
+
+@overload
+def _keeps_bound(level: Level, measured: float) -> bool: ...
+@overload
+def _keeps_bound(level: Level, measured: Array) -> Flags: ...
+def _keeps_bound(level: Level, measured: float | Array) -> bool | Flags:
+    """Whether or where a level's bound is kept, with a little slack; NaN keeps none."""
+    slack = SLACK * abs(level.bound)
+    if level.within is not None:
+        return measured <= level.bound + slack
+    return measured >= level.bound - slack
 
 
 def find_finite_rows(measured: Array) -> Flags:
@@ -209,16 +215,16 @@ class Measurements:
 
     def make_verdict(self, row: int, column: int) -> Verdict:
         """The verdict on one answer by one criterion."""
-        criterion, counts = self.tallies[column].criterion, self._counts[column]
-        if not counts.finite[row] or not counts.tried[row]:
+        tally, counts = self.tallies[column], self._counts[column]
+        criterion = tally.criterion
+        if not counts.is_judged[row]:
             is_undefined = bool(self.is_undefined[row, column])
             return _make_ungradable(criterion, is_undefined=is_undefined)
-        cleared, undecided = counts.cleared[row], counts.undecided[row]
-        credit = criterion.levels[cleared.index(True)].credit if any(cleared) else _ZERO
+        credit = criterion.levels[counts.best[row]].credit if counts.is_cleared[row] else _ZERO
         # The evidence speaks of the best level: that is what the student wants to reach.
-        evidence = _make_evidence(self.tallies[column], counts, row, self.scaling[row])
+        evidence = _make_evidence(tally, counts, row, self.scaling[row])
         outcome, reason = _choose_outcome(credit, evidence)
-        if self.is_open[row] and _is_best_undecided(cleared, undecided):
+        if counts.is_undecided[row]:
             reason = Reason.UNDECIDED
         return Verdict(criterion.id, outcome, reason, credit, criterion.points, evidence)
 
@@ -226,36 +232,33 @@ class Measurements:
     def _counts(self) -> list[_Counts]:
         return [
             _Counts(
-                tally.passed.tolist(),
+                tally.passed[:, 0].tolist(),
                 tally.tried.tolist(),
                 tally.drawn.tolist(),
                 tally.median.tolist(),
-                tally.finite.tolist(),
-                cleared.tolist(),
-                undecided.tolist(),
+                tally.find_finite().tolist(),
+                cleared.argmax(axis=1).tolist(),
+                np.asarray(cleared.any(axis=1)).tolist(),
+                (self.is_open & _find_open(cleared, undecided)).tolist(),
             )
             for tally, (cleared, undecided) in zip(self.tallies, self.decisions, strict=True)
         ]
 
 
 class _Counts(NamedTuple):
-    """A tally and its decisions as plain lists, from which verdicts are made much faster."""
+    """A tally and its decisions as plain lists, from which verdicts are made much faster.
 
-    passed: list[list[int]]
+    `passed` is of the first level, `best` the place of the best cleared level if one is cleared.
+    """
+
+    passed: list[int]
     tried: list[int]
     drawn: list[int]
     median: list[float]
-    finite: list[bool]
-    cleared: list[list[bool]]
-    undecided: list[list[bool]]
-
-
-def _is_best_undecided(cleared: Sequence[bool], undecided: Sequence[bool]) -> bool:
-    """Whether the best level that is not missed is undecided."""
-    for is_cleared, is_undecided in zip(cleared, undecided, strict=True):
-        if is_cleared or is_undecided:
-            return is_undecided
-    return False
+    is_judged: list[bool]
+    best: list[int]
+    is_cleared: list[bool]
+    is_undecided: list[bool]
 
 
 def _make_ungradable(criterion: MeasuredCriterion, *, is_undefined: bool) -> Verdict:
@@ -280,14 +283,15 @@ def _make_evidence(tally: Tally, counts: _Counts, row: int, scaling: Scaling) ->
     is_floor = level.at_least is not None
     if threshold is None:
         return Evidence(measured, level.bound, is_floor, scaling=scaling)
-    passed, tried = counts.passed[row][0], counts.tried[row]
+    passed, tried = counts.passed[row], counts.tried[row]
+    share, interval = _compute_shown_share(threshold, passed, tried)
     return Evidence(
         measured,
         level.bound,
         is_floor,
-        share=to_nine_digits(passed / tried),
+        share=share,
         share_needed=threshold.share,
-        interval=_compute_shown_interval(threshold, passed, tried),
+        interval=interval,
         key_sets=tried,
         drawn=counts.drawn[row],
         scaling=scaling,
@@ -296,9 +300,10 @@ def _make_evidence(tally: Tally, counts: _Counts, row: int, scaling: Scaling) ->
 
 # Most answers pass on all key sets or on none.
 @lru_cache(maxsize=4096)
-def _compute_shown_interval(threshold: Threshold, passed: int, tried: int) -> Interval:
+def _compute_shown_share(threshold: Threshold, passed: int, tried: int) -> tuple[float, Interval]:
     interval = threshold.compute_interval(passed, tried)
-    return Interval(to_nine_digits(interval.low), to_nine_digits(interval.high))
+    shown = Interval(to_nine_digits(interval.low), to_nine_digits(interval.high))
+    return to_nine_digits(passed / tried), shown
 
 
 def measure(
@@ -418,7 +423,7 @@ def _tally_in(
             for tally, measured in zip(tallies, seen.values, strict=True):
                 tally.add(measured, seen.kept, rows, is_first=first == 0)
         decisions = [tally.decide() for tally in tallies]
-        is_open &= _find_open(decisions)
+        is_open &= np.any([_find_open(*each) for each in decisions], axis=0)
         if not is_open.any():
             break
         waiting = np.flatnonzero(is_open)
@@ -426,14 +431,12 @@ def _tally_in(
     return tallies, decisions, is_open
 
 
-def _find_open(decisions: Sequence[tuple[Flags, Flags]]) -> Flags:
-    """Answers of which further key sets could still change a verdict.
+def _find_open(cleared: Flags, undecided: Flags) -> Flags:
+    """Answers of which further key sets could still change the verdict by one criterion.
 
     That is where the best level that is not missed is undecided rather than cleared.
     """
-    is_open = np.zeros(len(decisions[0][0]), dtype=bool)
-    for cleared, undecided in decisions:
-        if undecided.any():
-            best = (cleared | undecided).argmax(axis=1)
-            is_open |= undecided[np.arange(len(best)), best]
-    return is_open
+    if not undecided.any():
+        return np.zeros(len(undecided), dtype=bool)
+    best = (cleared | undecided).argmax(axis=1)
+    return np.asarray(undecided[np.arange(len(best)), best])

@@ -43,8 +43,7 @@ class Prefilter:
     @classmethod
     def of(cls, judge: Judge) -> Prefilter:
         """The sieve of a judge's question."""
-        measured = [each for each in judge.question.criteria if isinstance(each, MeasuredCriterion)]
-        return cls(judge, tuple(measured))
+        return cls(judge, judge.question.measured)
 
     def prepare(self, variants: Environment) -> Environment:
         """Variants side by side, with what depends on them alone computed once for all answers."""

@@ -7,8 +7,8 @@ must hold on every variant, and on each from some size on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from itertools import groupby
+from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
@@ -16,12 +16,7 @@ from grader.domain.verdicts import Outcome, Reason, Verdict
 from grader.engine.judge.cases import JudgeCase, stack_cases
 from grader.engine.judge.measured import measure
 from grader.engine.judge.predicted import compare_predictions
-from grader.engine.question import (
-    MeasuredCriterion,
-    PredictedCriterion,
-    Question,
-    SampledCriterion,
-)
+from grader.engine.question import MeasuredCriterion, Question, SampledCriterion
 from grader.engine.sample.context import SamplingContext
 from grader.engine.sample.observe import add_fixed_values
 from grader.formula.eval.evaluate import Environment
@@ -42,13 +37,14 @@ class Judged(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """How one case came out by one criterion."""
+class Finding(NamedTuple):
+    """How one case came out by one criterion.
+
+    `place` is the place of the case among those that were judged together.
+    """
 
     case: JudgeCase
     place: int
-    """The place of the case among those that were judged together."""
     criterion: str
     judged: Judged
     row: int
@@ -67,38 +63,27 @@ class Finding:
         """The verdict on this case, with a reason why it failed where others did not."""
         verdict = self.judged.make_verdict(self.row, self.column)
         if self.case.sizes.values and verdict.outcome is not Outcome.MET:
-            evidence = replace(verdict.evidence, sizes=dict(self.case.sizes.values))
-            verdict = replace(verdict, evidence=evidence)
+            evidence = verdict.evidence._replace(sizes=dict(self.case.sizes.values))
+            verdict = verdict._replace(evidence=evidence)
         # What is undecided is looked at by a person, on whichever variant it is.
         if reason is None or verdict.reason is Reason.UNDECIDED:
             return verdict
         outcome = Outcome.PARTLY_MET if verdict.credit else Outcome.NOT_MET
-        return replace(verdict, outcome=outcome, reason=reason)
+        return verdict._replace(outcome=outcome, reason=reason)
 
 
-@dataclass(slots=True)
-class Trials:
-    """All findings of one submission by one criterion, by trial; trial 0 is its own variant."""
-
-    by_trial: dict[int, list[Finding]] = field(default_factory=dict)
-
-    def add(self, finding: Finding) -> None:
-        """Add a finding to its trial."""
-        self.by_trial.setdefault(finding.case.trial, []).append(finding)
-
-    def make_verdict(self) -> Verdict:
-        """The verdict on the trial that came out worst."""
-        own = _find_worst_from_some_size_on(self.by_trial[0])
-        if len(self.by_trial) == len(self.by_trial[0]) == 1:
-            return own.make_verdict(None)
-        worst = min(
-            (_find_worst_from_some_size_on(each) for each in self.by_trial.values()),
-            key=lambda each: each.credit,
-        )
-        if worst.credit < own.credit:
-            return worst.make_verdict(Reason.NOT_GENERAL)
-        is_better = any(each.credit > own.credit for each in self.by_trial[0])
-        return own.make_verdict(Reason.NOT_FOR_EVERY_SIZE if is_better else None)
+def make_verdict(findings: Sequence[Finding]) -> Verdict:
+    """The verdict on the trial that came out worst, by all findings of one submission."""
+    if len(findings) == 1:
+        return findings[0].make_verdict(None)
+    by_trial = sorted(findings, key=lambda each: each.case.trial)
+    trials = [list(each) for _, each in groupby(by_trial, key=lambda each: each.case.trial)]
+    own, *others = map(_find_worst_from_some_size_on, trials)
+    worst = min(others, key=lambda each: each.credit, default=own)
+    if worst.credit < own.credit:
+        return worst.make_verdict(Reason.NOT_GENERAL)
+    is_better = any(each.credit > own.credit for each in trials[0])
+    return own.make_verdict(Reason.NOT_FOR_EVERY_SIZE if is_better else None)
 
 
 def _find_worst_from_some_size_on(findings: Sequence[Finding]) -> Finding:
@@ -120,8 +105,7 @@ def judge_cases(
     question: Question, cases: Sequence[JudgeCase], context: SamplingContext
 ) -> Iterator[Finding]:
     """Judge cases by every criterion that they count for and that needs no person."""
-    measured = [each for each in question.criteria if isinstance(each, MeasuredCriterion)]
-    predicted = [each for each in question.criteria if isinstance(each, PredictedCriterion)]
+    measured, predicted = question.measured, question.predicted
     if places := _list_places(cases, measured):
         few = [cases[place] for place in places]
         environment = stack_fixed(question, few, measured)

@@ -36,8 +36,9 @@ class NoiseBank:
     """A cache of noise; the least recently used goes first when the limit is reached.
 
     An array has the axes of one key set first and the key sets on its last-but-one axis or, for
-    single numbers, alone: sums over keys then run along contiguous key sets, which is several times
-    faster than along eight neighbouring numbers.
+    single numbers, alone. In memory the key sets come last: sums over keys then run along
+    contiguous key sets, which is several times faster than along eight neighbouring numbers, and a
+    product with a few vectors takes half the time.
     """
 
     def __init__(self, max_bytes: int = MAX_CACHED_BYTES) -> None:
@@ -69,7 +70,9 @@ def _draw(name: NoiseName, first: int, last: int) -> Array:
     ]
     joined = np.concatenate(blocks, axis=axis)
     start = first - first // BLOCK_SIZE * BLOCK_SIZE
-    drawn = np.ascontiguousarray(joined.take(range(start, start + last - first), axis=axis))
+    drawn = joined.take(range(start, start + last - first), axis=axis)
+    if name.axes:
+        drawn = np.ascontiguousarray(drawn.swapaxes(-1, -2)).swapaxes(-1, -2)
     drawn.flags.writeable = False
     return drawn
 

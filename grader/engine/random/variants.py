@@ -106,7 +106,7 @@ def stack_variants(variants: Sequence[Variant]) -> Environment:
         return first.environment
     return Environment(
         {
-            name: np.stack([each.values[name] for each in variants])[:, None]
+            name: np.concatenate([each.environment.values[name] for each in variants])
             for name in first.values
         },
         {name: np.array([each.indices[name] for each in variants]) for name in first.indices},

@@ -23,7 +23,8 @@ from grader.formula.eval.evaluate import Environment
 #: differ between machines and batch sizes, never decide.
 SLACK = 1e-9
 
-# Maximum numbers in one batch: more would leave the cache, fewer would waste calls.
+# Maximum numbers in one batch: more would leave the cache, fewer would waste calls and make each
+# product with the noise slower.
 _MAX_BATCH_NUMBERS = 1 << 19
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.domain.shapes import Kind, Shape, make_matrix_shape
-from grader.formula.eval.buffers import Buffers
+from grader.formula.eval.buffers import Buffers, select_part, split_for_cache
 from grader.formula.eval.functions import Function, compute_norm
 from grader.formula.typed.tree import FunctionCall, Multiply, Name, Node, Product
 
@@ -88,12 +88,16 @@ def _compute_reduced_distance(
     triangles: Array, columns: Array, *, shapes: Sequence[Shape], spare: bool, buffers: Buffers
 ) -> Array:
     assert triangles.shape[1] == 1, "no key set changes what the variant fixes"
-    # With the key sets on the last axis, sums over the few rows run along contiguous numbers.
-    answers = max(len(triangles), len(columns))
-    rows = buffers.scratch((answers, triangles.shape[2], columns.shape[1]))
-    np.matmul(triangles[:, 0, :, :-1], columns.swapaxes(1, 2), out=rows)
-    rows -= triangles[:, 0, :, -1:]
-    return compute_norm(rows.swapaxes(1, 2))
+    answers, (key_sets, size) = max(len(triangles), len(columns)), columns.shape[1:]
+    distances = np.empty((answers, key_sets))
+    for rows in split_for_cache(answers, key_sets * (size + 1)):
+        left = select_part(triangles, rows)[:, 0]
+        # With the key sets on the last axis, sums over the few rows run along contiguous numbers.
+        rotated = buffers.scratch((rows.stop - rows.start, size + 1, key_sets))
+        np.matmul(left[:, :, :-1], select_part(columns, rows).swapaxes(1, 2), out=rotated)
+        rotated -= left[:, :, -1:]
+        distances[rows] = compute_norm(rotated.swapaxes(1, 2))
+    return distances
 
 
 def _refuse_shapes(shapes: Sequence[Shape]) -> Shape:

@@ -18,6 +18,10 @@ from grader.formula.typed.tree import Node
 
 Array = NDArray[Any]
 
+# Where fewer numbers than this lie side by side, NumPy copies what it broadcasts into a buffer
+# first, which takes longer than the computation. Its default is 8192, more than the usual key sets.
+_BROADCAST_NUMBERS = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Observations:
@@ -100,6 +104,7 @@ def observe(
     the environment's buffers.
     """
     with np.errstate(all="ignore"):
+        np.setbufsize(_BROADCAST_NUMBERS)
         return _observe(question, environment, nodes, source)
 
 

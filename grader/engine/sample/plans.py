@@ -164,8 +164,7 @@ def list_saturating_fields(question: Question) -> frozenset[str]:
     """The fields whose arrays pass through a softmax only, on the way to all criteria."""
     found = question.known.get("saturating")
     if not isinstance(found, frozenset):
-        measured = [each for each in question.criteria if isinstance(each, MeasuredCriterion)]
-        roots = _roots(question, measured)
+        roots = _roots(question, question.measured)
         outside = {name for root in roots for name in _names_outside_softmax(root)}
         inside = {name for root in roots for name in collect_names(root)}
         found = frozenset(field.name for field in question.fields) & inside - outside

@@ -22,6 +22,30 @@ Array = NDArray[Any]
 MAX_KEPT_BYTES = 8 * 1024 * 1024
 
 
+# As many numbers lie in the fast part of the cache, beside as many that they are computed from.
+_MAX_CACHED_NUMBERS = 1 << 16
+
+
+def split_for_cache(answers: int, numbers: int) -> list[slice]:
+    """Cut answers into parts, to be computed one after the other within the cache.
+
+    Parameters
+    ----------
+    numbers
+        How many each answer has.
+    """
+    at_once = max(1, _MAX_CACHED_NUMBERS // max(1, numbers))
+    if answers <= at_once:
+        return [slice(0, answers)]
+    starts = range(0, answers, at_once)
+    return [slice(start, min(start + at_once, answers)) for start in starts]
+
+
+def select_part(values: Array, rows: slice) -> Array:
+    """The values of some answers; those that all answers share stay as they are."""
+    return values[rows] if len(values) > 1 else values
+
+
 class Buffers:
     """Hands out arrays with arbitrary content; this one allocates each anew."""
 

@@ -40,6 +40,10 @@ class LazyMatrix(ABC):
         """The matrix times a column, for every answer and key set."""
 
     @abstractmethod
+    def softmax_times(self, vectors: Array) -> Array:
+        """The softmax of the matrix times a column, for every answer and key set."""
+
+    @abstractmethod
     def row(self, position: int | NDArray[np.intp]) -> Array:
         """One row, or for every answer its own."""
 
@@ -176,17 +180,15 @@ class Evaluation:
 
     def value(self, node: t.Node) -> Array:
         """The value of a node as an array."""
-        ready = self.environment.ready.get(id(node))
-        if ready is not None:
-            return ready
-        match node:
-            # Most nodes are one of these two.
-            case t.Name():
-                result: Array | LazyMatrix = self.environment.values[node.name]
-            case t.Number():
-                return _constant(node.value)
-            case _:
-                result = _HANDLERS[type(node)](self, node)
+        # Most nodes are a name or a number, which nobody computes before.
+        kind = type(node)
+        if kind is t.Number:
+            return _constant(node.value)  # type: ignore[attr-defined]  # mypy does not narrow by `type`
+        if kind is t.Name:
+            result: Array | LazyMatrix = self.environment.values[node.name]  # type: ignore[attr-defined]
+        else:
+            ready = self.environment.ready.get(id(node))
+            result = _HANDLERS[kind](self, node) if ready is None else ready
         return result if type(result) is np.ndarray else _to_array(result)
 
     def _add(self, node: t.Add) -> Array:
@@ -257,6 +259,8 @@ class Evaluation:
         return self.bound[position.name] if isinstance(position, t.BoundIndex) else position
 
     def _call(self, node: t.FunctionCall) -> Array:
+        if node.name == "softmax" and (weights := self._softmax_of_product(node)) is not None:
+            return weights
         values = [self.value(argument) for argument in node.arguments]
         if node.function.over_key_sets:
             return node.function.compute(*values, shapes=node.shapes, kept=self.environment.kept)
@@ -266,6 +270,15 @@ class Evaluation:
                 *values, shapes=node.shapes, spare=spare, buffers=self.environment.buffers
             )
         return node.function.compute(*values, shapes=node.shapes)
+
+    def _softmax_of_product(self, node: t.FunctionCall) -> Array | None:
+        """The softmax of a product with a matrix that is never built; None for others."""
+        match node.arguments[0]:
+            case t.Multiply(product=t.Product.MATRIX_COLUMN, left=t.Name(name=name), right=right):
+                matrix = self.environment.values[name]
+                if isinstance(matrix, LazyMatrix):
+                    return matrix.softmax_times(self.value(right))
+        return None
 
     def _is_spare(self, node: t.Node) -> bool:
         """Whether a value is needed nowhere else: it was just computed, or is read only once."""

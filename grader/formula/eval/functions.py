@@ -23,7 +23,7 @@ from grader.domain.shapes import (
     make_matrix_shape,
     make_shape,
 )
-from grader.formula.eval.buffers import Buffers
+from grader.formula.eval.buffers import Buffers, split_for_cache
 
 Array = NDArray[Any]
 ShapeRule = Callable[[Sequence[Shape]], Shape]
@@ -58,21 +58,37 @@ def _list_trailing_axes(shape: Shape) -> tuple[int, ...]:
     return tuple(range(-len(shape.axes), 0))
 
 
+# The exponential of this is next to nothing, 1e-304, but can be computed with at full speed.
+_LEAST_EXPONENT = -700.0
+
+
 def softmax(scores: Array, *, spare: bool = False) -> Array:
     """Softmax over the last axis; the largest score is taken away first, so nothing overflows.
 
     With `spare` the scores are overwritten.
     """
     largest = scores.max(axis=-1, keepdims=True)
-    weights = np.subtract(scores, largest, out=scores if spare else None)
-    np.exp(weights, out=weights)
-    totals = weights.sum(axis=-1, keepdims=True)
-    if scores.shape[1] == 1:
-        weights /= totals
-    else:
-        # On many key sets, one division for each costs far less than one for each weight.
-        weights *= np.reciprocal(totals)
-    return np.asarray(weights)
+    shifted = np.subtract(scores, largest, out=scores if spare else None)
+    # A processor takes ten times longer to find that an exponential is nothing.
+    np.maximum(shifted, _LEAST_EXPONENT, out=shifted)
+    return softmax_near_zero(shifted)
+
+
+def softmax_near_zero(scores: Array) -> Array:
+    """Softmax over the last axis of scores so near to zero that nothing overflows.
+
+    The scores are overwritten.
+    """
+    for rows in split_for_cache(len(scores), scores[0].size):
+        weights = scores[rows]
+        np.exp(weights, out=weights)
+        totals = weights.sum(axis=-1, keepdims=True)
+        if weights.shape[1] == 1:
+            weights /= totals
+        else:
+            # On many key sets, one division for each costs far less than one for each weight.
+            weights *= np.reciprocal(totals)
+    return scores
 
 
 def compute_norm(vectors: Array) -> Array:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from grader.engine.judge import misconceptions
 from grader.engine.judge.cases import list_cases, stack_cases
 from grader.engine.judge.hopeless import find_hopeless
 from grader.engine.judge.measured import measure
 from grader.engine.question import MeasuredCriterion
+from grader.engine.sample.context import count_answers
 from tests.support.rubrics import judge_of, submit
 
 NOISY = "self-attention-and-transformers/c-i"
@@ -56,3 +58,26 @@ def test_hopeless_and_full_credit_exclude_each_other() -> None:
 )
 def test_plain_cases(question: str, answer: dict[str, object], is_hopeless: bool) -> None:
     assert find_both(question, [answer])[0] == [is_hopeless]
+
+
+def test_the_same_factor_is_found_where_nothing_is_ruled_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judge = judge_of(NOISY)
+    # Each needs another factor, between the first and the last that are tried.
+    submissions = [
+        submit(NOISY, {"q": f"{length} (mu_a + mu_b)"}, student=student)
+        for length in (0.001, 0.02, 0.6, 1.4, 4)
+        for student in ("ada", "bob")
+    ]
+    expected = judge.judge(submissions)
+    monkeypatch.setattr(
+        misconceptions,
+        "find_hopeless",
+        lambda question, criteria, environment, context: np.zeros(
+            count_answers(environment), dtype=bool
+        ),
+    )
+
+    assert judge.judge(submissions) == expected
+    assert len({each.misconceptions[0].factor for each in expected}) == 5

@@ -14,11 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grader.domain.verdicts import Interval
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge, Judgement
 from grader.engine.random.noise import NoiseBank
 from grader.engine.random.streams import DEVELOPMENT_KEYS
-from tests.support.rubrics import BANK, judge_of, submit
+from grader.rubric.examples import make_submission
+from tests.support.rubrics import BANK, judge_of, rubric_of, submit
 
 NOISY = "self-attention-and-transformers/c-i"
 HEADS = "attention-exploration/3d-i"
@@ -49,10 +51,12 @@ print(json.dumps([flat(judged(question, sent)) for question, sent in ANSWERS]))
 
 def flat(judgement: Judgement) -> list[Any]:
     """A judgement as plain data, figures included."""
-    evidence = [json.loads(json.dumps(asdict(each.evidence))) for each in judgement.verdicts]
     verdicts = [
-        [each.criterion, each.outcome, each.reason, str(each.credit), *figures.values()]
-        for each, figures in zip(judgement.verdicts, evidence, strict=True)
+        [
+            *(each.criterion, each.outcome, each.reason, str(each.credit)),
+            *(asdict(one) if isinstance(one, Interval) else one for one in each.evidence),
+        ]
+        for each in judgement.verdicts
     ]
     return [*verdicts, *([each.id, each.factor] for each in judgement.misconceptions)]
 
@@ -128,6 +132,26 @@ def test_a_batch_gives_each_answer_the_verdicts_it_gets_alone(
 
     for one, other in zip(together, alone, strict=True):
         assert_alike(one, other)
+
+
+@pytest.mark.parametrize("question", [NOISY, HEADS, SPAN, PREDICTIONS])
+def test_a_batch_shows_the_misconceptions_that_each_answer_shows_alone(question: str) -> None:
+    rubric, judge = rubric_of(question), judge_of(question)
+    ada, bob = judge.variant("ada"), judge.variant("bob")
+    submissions = [
+        make_submission(
+            rubric, example, judge, variant, bob if example.of == "another" else variant
+        )
+        for example in rubric.form.examples
+        if example.refused is None
+        for variant in (ada, bob)
+    ]
+
+    together = judge.judge(submissions)
+
+    assert any(each.misconceptions for each in together)
+    for one, submission in zip(together, submissions, strict=True):
+        assert_alike(flat(one), flat(judge.judge([submission])[0]))
 
 
 def test_a_batch_of_many_students_agrees_with_each_alone() -> None:

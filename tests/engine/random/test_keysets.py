@@ -50,6 +50,41 @@ def test_scores_are_those_of_keys_that_are_built(seed: int, stretched: bool) -> 
 
 
 @pytest.mark.parametrize("stretched", [False, True])
+@pytest.mark.parametrize(
+    "length",
+    [
+        pytest.param(1.0, id="scores near zero"),
+        pytest.param(1e4, id="scores whose exponentials overflow"),
+    ],
+)
+@given(seed=st.integers(0, 1000))
+def test_weights_are_the_softmax_of_keys_that_are_built(
+    seed: int, length: float, stretched: bool
+) -> None:
+    keys = sampled(seed, stretched=stretched)
+    queries = length * np.random.default_rng(seed + 1).normal(size=(ANSWERS, 1, SIZE))
+
+    scores = np.einsum("bskd,bd->bsk", built(keys), queries[:, 0])
+    expected = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    expected /= expected.sum(axis=-1, keepdims=True)
+    assert keys.softmax_times(queries) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["mean", "noise"])
+def test_one_answer_with_large_scores_does_not_spoil_the_others(name: str) -> None:
+    keys = sampled(4, stretched=False)
+    queries = np.random.default_rng(5).normal(size=(ANSWERS, 1, SIZE))
+    alone = keys.softmax_times(queries)
+    # The second answer alone is large: by its means, or by the noise around them.
+    (keys.mean if name == "mean" else keys.deviation)[1] *= 1e4
+
+    together = keys.softmax_times(queries)
+
+    assert np.isfinite(together).all()
+    assert together[[0, 2]] == pytest.approx(alone[[0, 2]])
+
+
+@pytest.mark.parametrize("stretched", [False, True])
 def test_single_keys_and_all_keys_are_as_defined(stretched: bool) -> None:
     keys = sampled(3, stretched=stretched)
     all_keys = built(keys)
@@ -81,6 +116,14 @@ def test_a_block_of_noise_does_not_depend_on_how_much_is_asked_for() -> None:
     assert whole.shape == (3, 3 * BLOCK_SIZE, 4)
     assert np.array_equal(whole[:, BLOCK_SIZE : 2 * BLOCK_SIZE], middle)
     assert np.array_equal(whole[:, 100 : BLOCK_SIZE + 50], odd)
+
+
+@pytest.mark.parametrize("axes", [(3, 4), (4,), ()])
+def test_key_sets_come_last_in_memory(axes: tuple[int, ...]) -> None:
+    drawn = NoiseBank().normals(NoiseName(b"key", GRADING, "k", axes), 0, BLOCK_SIZE)
+
+    assert drawn.shape == (*axes[:-1], BLOCK_SIZE, *axes[-1:])
+    assert drawn.strides[len(axes[:-1])] == drawn.itemsize
 
 
 def test_practice_and_grading_never_mix() -> None:

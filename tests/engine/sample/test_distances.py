@@ -87,6 +87,16 @@ def test_fixed_values_are_those_of_each_variant_whatever_stands_beside_it() -> N
         np.testing.assert_allclose(values, expected, atol=1e-14)
 
 
+def test_observing_leaves_the_settings_of_numpy_alone() -> None:
+    judge = judge_of(NOISY)
+    environment = judge.environment(submit(NOISY, {"q": "40 (mu_a + mu_b)"}))
+    before = np.getbufsize(), np.geterr()
+
+    observe(judge.question, environment, [get_output_measure(judge)], judge.context.source(0, 500))
+
+    assert (np.getbufsize(), np.geterr()) == before
+
+
 def test_observations_do_not_lie_in_the_buffers_of_the_thread() -> None:
     judge = judge_of(NOISY)
     environment = judge.environment(submit(NOISY, {"q": "40 (mu_a + mu_b)"}))

@@ -7,7 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from grader.formula.eval.buffers import FRESH, MAX_KEPT_BYTES, Buffers, KeptBuffers, borrow_buffers
+from grader.formula.eval.buffers import (
+    FRESH,
+    MAX_KEPT_BYTES,
+    Buffers,
+    KeptBuffers,
+    borrow_buffers,
+    split_for_cache,
+)
 
 
 def test_arrays_of_one_computation_do_not_overlap() -> None:
@@ -82,3 +89,11 @@ def test_every_thread_has_its_own_buffers() -> None:
 
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(borrow).result() is not borrow()
+
+
+@pytest.mark.parametrize("numbers", [0, 1, 20_000, 65_536, 10**7])
+def test_parts_for_the_cache_hold_every_answer_once(numbers: int) -> None:
+    parts = split_for_cache(10, numbers)
+
+    assert [answer for part in parts for answer in range(10)[part]] == list(range(10))
+    assert all(len(range(10)[part]) * numbers <= 65_536 or numbers > 65_536 for part in parts)

@@ -18,6 +18,7 @@ from grader.formula.eval.evaluate import (
     evaluate_finite,
     take_row,
 )
+from grader.formula.eval.functions import softmax
 from grader.formula.formula import read_tree
 from grader.formula.typed.scope import Family, FormulaScope
 from grader.formula.typed.tree import Multiply, Node, has_bound_index, list_nodes
@@ -199,6 +200,10 @@ class Watched(LazyMatrix):
         self.asked.append("times")
         return np.asarray(np.matmul(self.matrices, vectors[..., None])[..., 0])
 
+    def softmax_times(self, vectors: Array) -> Array:
+        self.asked.append("softmax_times")
+        return softmax(np.matmul(self.matrices, vectors[..., None])[..., 0])
+
     def row(self, position: int | NDArray[np.intp]) -> Array:
         self.asked.append("row")
         return take_row(self.matrices, position)
@@ -219,7 +224,9 @@ class Watched(LazyMatrix):
         pytest.param("k_a + q", ["row"], id="one row"),
         pytest.param("q^T k_a", ["row_dot"], id="a row times a vector"),
         pytest.param("k k^T", ["whole", "whole"], id="times a matrix"),
-        pytest.param("k^T softmax(k q)", ["whole", "times"], id="transposed"),
+        pytest.param("softmax(k q)", ["softmax_times"], id="softmax of a product with a column"),
+        pytest.param("softmax(2 (k q))", ["times"], id="softmax of more than that"),
+        pytest.param("k^T softmax(k q)", ["whole", "softmax_times"], id="transposed"),
         pytest.param("sum_i k_i", ["row"] * 5, id="a sum over rows"),
     ],
 )
