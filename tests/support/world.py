@@ -305,7 +305,7 @@ def _run_service(
     service = Service(
         database=database,
         writer=Writer(database, observe_group=metrics.writer_group_size.observe),
-        context=GradingContext(key),
+        make_context=lambda: GradingContext(key),
         clock=clock,
         budgets=RateLimiter(
             dict.fromkeys(("read", "submit", "sign_in"), PLENTY) | dict(rules), time.monotonic
