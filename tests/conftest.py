@@ -12,11 +12,20 @@ from pathlib import Path
 import pytest
 
 from grader.store.database import Database, open_database
-from tests.support.databases import BACKENDS, RUN, empty_url, fresh_url, release, wait_until_cleared
+from tests.support.databases import (
+    BACKENDS,
+    RUN,
+    empty_url,
+    fresh_url,
+    release,
+    share_compiled_statements,
+    wait_until_cleared,
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Name the run, so that its processes, which inherit the name, share one server."""
+    share_compiled_statements()
     if RUN not in os.environ:
         os.environ[RUN] = uuid.uuid4().hex
         config.add_cleanup(_end_run)
