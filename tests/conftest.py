@@ -31,6 +31,15 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(_end_run)
 
 
+#: What takes longest for each of its tests.
+_LONG = ("docs/test_service_pages.py", "browser/test_accessible.py", "docs/test_pages.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest tests, so that no worker is left alone with one of them at the end."""
+    items.sort(key=lambda item: not item.path.as_posix().endswith(_LONG))
+
+
 def pytest_collection_finish() -> None:
     """Keep the collector from looking again and again at what stays to the end anyway."""
     gc.collect()
