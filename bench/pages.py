@@ -187,7 +187,7 @@ def make_bench_service(database: Database, context: GradingContext) -> Service:
     return Service(
         database=database,
         writer=Writer(database),
-        context=context,
+        make_context=lambda: context,
         clock=lambda: AT,
         budgets=RateLimiter(dict.fromkeys(("read", "submit", "sign_in"), plenty), time.monotonic),
         logs=open_logs(io.StringIO(), pretty=False),

@@ -12,14 +12,32 @@ from pathlib import Path
 import pytest
 
 from grader.store.database import Database, open_database
-from tests.support.databases import BACKENDS, RUN, empty_url, fresh_url, release, wait_until_cleared
+from tests.support.databases import (
+    BACKENDS,
+    RUN,
+    empty_url,
+    fresh_url,
+    release,
+    share_compiled_statements,
+    wait_until_cleared,
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Name the run, so that its processes, which inherit the name, share one server."""
+    share_compiled_statements()
     if RUN not in os.environ:
         os.environ[RUN] = uuid.uuid4().hex
         config.add_cleanup(_end_run)
+
+
+#: What takes longest for each of its tests.
+_LONG = ("docs/test_service_pages.py", "browser/test_accessible.py", "docs/test_pages.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest tests, so that no worker is left alone with one of them at the end."""
+    items.sort(key=lambda item: not item.path.as_posix().endswith(_LONG))
 
 
 def pytest_collection_finish() -> None:

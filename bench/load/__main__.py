@@ -122,7 +122,7 @@ def _add_costs(table: Table, turn: int, costs: dict[str, Cost]) -> None:
             "" if name == "barest" else f"{load.per_second / barest:.2f}",
         )  # fmt: skip
         if cost.is_exhausted:
-            table.add_row("", "", "[red]ran out of requests: it is faster than this[/]")
+            table.add_row("", "", f"[red]ran out of requests after {load.seconds:.1f} s[/]")
         if load.failed or load.accepted < load.answered:
             refused = load.answered - load.accepted
             table.add_row("", "", f"[red]{refused} refused, {load.failed} failed[/]")

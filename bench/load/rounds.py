@@ -37,7 +37,7 @@ class Cost:
     generator_milliseconds: float
     memory_mebibytes: float
     is_exhausted: bool
-    """Whether all requests were sent before the time was over; then rates are too low."""
+    """Whether all requests were sent before the time was over, which ended the loop."""
     layers: dict[str, float] = field(default_factory=dict)
 
 

@@ -11,13 +11,12 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from enum import IntEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 from typer.core import TyperCommand
 
@@ -30,6 +29,9 @@ from grader.errors import (
     RequestError,
     RubricErrors,
 )
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 DEFAULT_STUDENT = "ada"
 
@@ -130,6 +132,15 @@ def print_table(headings: list[str], rows: list[list[str]]) -> None:
 
 def make_progress() -> Progress:
     """Make a progress bar for a terminal; it prints nothing elsewhere."""
+    # Few commands show one.
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
     # On standard error, so that it is visible when the result goes to a file.
     terminal = Console(stderr=True)
     return Progress(

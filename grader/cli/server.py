@@ -8,6 +8,8 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING
 
 import uvicorn
 from fastapi import FastAPI
@@ -18,8 +20,6 @@ from grader.accounts.sign_in import make_sign_in_link
 from grader.cli.console import console, print_line
 from grader.cli.database import OPERATOR, build_base_url, read_clock
 from grader.errors import OperatorError
-from grader.grading.context import GradingContext
-from grader.grading.signing import SigningKey
 from grader.settings import Settings, load_settings
 from grader.store.database import Database, lock, open_database
 from grader.store.migrations import migrate_up
@@ -34,12 +34,30 @@ from grader.web.ops.logs import Logger, install_library_logging, open_logs
 from grader.web.ops.metrics import open_metrics
 from grader.web.service import Service
 
+if TYPE_CHECKING:
+    from grader.grading.context import GradingContext
+
 
 def open_grading_context(database: Database) -> GradingContext:
     """Make a grading context with the key that signs receipts; create the key if there is none."""
+    return _make_grading_context(_ensure_signing_key(database))
+
+
+def _make_grading_context(private: bytes) -> GradingContext:
+    # The service listens before it imports the engine.
+    from grader.grading.context import GradingContext
+    from grader.grading.signing import SigningKey
+
+    return GradingContext(SigningKey.from_bytes(private))
+
+
+def _ensure_signing_key(database: Database) -> bytes:
     with database.read() as session:
         private = find_signing_key(session)
     if private is None:
+        # Only a new service needs to make a key.
+        from grader.grading.signing import SigningKey
+
         with database.write() as session:
             # Several processes may start at once, and all must sign with the same key.
             lock(session, ["signing key"])
@@ -48,7 +66,7 @@ def open_grading_context(database: Database) -> GradingContext:
                 key = SigningKey.generate()
                 private = key.to_bytes()
                 add_signing_key(session, key_id=key.id, private=private, at=read_clock())
-    return GradingContext(SigningKey.from_bytes(private))
+    return private
 
 
 def open_service(settings: Settings) -> Service:
@@ -59,7 +77,7 @@ def open_service(settings: Settings) -> Service:
     return Service(
         database=database,
         writer=Writer(database, observe_group=metrics.writer_group_size.observe),
-        context=open_grading_context(database),
+        make_context=partial(_make_grading_context, _ensure_signing_key(database)),
         clock=read_clock,
         budgets=_make_rate_limits(settings),
         logs=_open_logs(settings),

@@ -23,7 +23,6 @@ from sqlalchemy import (
     literal,
     select,
 )
-from sqlalchemy.dialects.postgresql import JSONB
 
 from grader.store.database import Session
 
@@ -35,6 +34,9 @@ def make_key_table(dialect: str, *names: str) -> Subquery:
     """A table of keys with one column of text for each name; `bind_keys` gives its rows."""
     sent = bindparam(_PARAMETER, type_=Text)
     if dialect == "postgresql":
+        # On SQLite nobody needs this dialect, which takes long to import.
+        from sqlalchemy.dialects.postgresql import JSONB
+
         rows = func.jsonb_array_elements(cast(sent, JSONB)).table_valued("value", name="sent")
         value: Any = rows.c.value
         texts = [value.op("->>")(literal(place, Integer)) for place in range(len(names))]

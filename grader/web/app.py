@@ -96,9 +96,18 @@ def make_app(
     return app
 
 
-@cache
+_making_routes = threading.Lock()
+
+
 def _list_routes() -> list[BaseRoute]:
     """The routes of the API and the pages, made once in a process; none of them knows its app."""
+    # Two apps of a process may need them at once, and models can be built by one thread only.
+    with _making_routes:
+        return _make_routes()
+
+
+@cache
+def _make_routes() -> list[BaseRoute]:
     from grader.web.api.routes import build_api
     from grader.web.pages.routes import install_pages
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
 from grader.errors import AnswerRefused, KeysetError, Unavailable
-from grader.grading.context import GradingContext
 from grader.grading.idempotency import IdempotentResponse
 from grader.store.database import Database, Session
 from grader.store.writer import Writer
@@ -18,18 +18,21 @@ from grader.web.fragments import FragmentCache
 from grader.web.http.rate_limits import RateLimiter
 from grader.web.ops.logs import Logger
 from grader.web.ops.metrics import Metrics
-from grader.web.submissions import SentAnswer, submit_sent
+
+if TYPE_CHECKING:
+    from grader.grading.context import GradingContext
+    from grader.web.submissions import SentAnswer
 
 Clock = Callable[[], datetime]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Service:
     """A service that runs: its database, its one writer, what it keeps for grading."""
 
     database: Database
     writer: Writer
-    context: GradingContext
+    make_context: Callable[[], GradingContext]
     clock: Clock
     budgets: RateLimiter
     logs: Logger
@@ -38,6 +41,11 @@ class Service:
     """How browsers reach it, without a slash at the end."""
     fragments: FragmentCache = field(default_factory=FragmentCache)
     """Parts of pages that depend on rubrics and variants alone."""
+
+    @cached_property
+    def context(self) -> GradingContext:
+        """What grading keeps in memory, made by the first who needs it."""
+        return self.make_context()
 
     async def submit(self, answer: SentAnswer) -> IdempotentResponse:
         """Judge and store an answer, together with others that wait.
@@ -61,6 +69,9 @@ class Service:
         self, session: Session, sent: Sequence[SentAnswer]
     ) -> Sequence[IdempotentResponse | KeysetError]:
         """Judge and store a batch of answers; what the writer calls."""
+        # The engine is a fifth of the time of a start; the service is ready without it.
+        from grader.web.submissions import submit_sent
+
         return submit_sent(session, self.context, self.budgets, sent, at=self.clock())
 
     @property

@@ -51,6 +51,8 @@ def test_every_answer_of_both_loops_is_accepted_and_stored(database: LoadDatabas
     # The generator stops with the last request, and leaves alone what is under way then.
     assert STUDENTS - 8 <= closed.load.accepted == closed.load.answered <= STUDENTS
     assert closed.load.accepted + left <= count_stored(database) <= 2 * STUDENTS
+    assert closed.is_exhausted
+    assert closed.load.seconds < 20, "it ends with its last request"
     assert closed.server_milliseconds > 0
     assert closed.memory_mebibytes > 10
 

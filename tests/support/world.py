@@ -44,6 +44,7 @@ from grader.web.http.rate_limits import RateLimit, RateLimiter
 from grader.web.ops.logs import open_logs
 from grader.web.ops.metrics import open_metrics
 from grader.web.service import Service
+from tests.support.clients import AppClient
 from tests.support.rubrics import shipped
 from tests.support.snapshots import Rows, put_rows, take_rows
 
@@ -245,7 +246,12 @@ class World:
 
     def browser(self) -> TestClient:
         """A browser with cookies of its own; the service must run already."""
-        return TestClient(self.client.app, base_url=self.service.base_url, follow_redirects=False)
+        return AppClient(
+            self.client.app,
+            base_url=self.service.base_url,
+            follow_redirects=False,
+            beside=self.client,
+        )
 
 
 def question_path(question: str, course: str = "one") -> str:
@@ -305,7 +311,7 @@ def _run_service(
     service = Service(
         database=database,
         writer=Writer(database, observe_group=metrics.writer_group_size.observe),
-        context=GradingContext(key),
+        make_context=lambda: GradingContext(key),
         clock=clock,
         budgets=RateLimiter(
             dict.fromkeys(("read", "submit", "sign_in"), PLENTY) | dict(rules), time.monotonic
@@ -317,7 +323,7 @@ def _run_service(
     app = make_app(service)
     # They are made once in a process; each test then has them from its first request.
     app.state.routes.load()
-    with TestClient(app, base_url=base_url) as client:
+    with AppClient(app, base_url=base_url) as client:
         yield World(service, client, clock, log)
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -13,6 +16,7 @@ from starlette.routing import BaseRoute
 from starlette.testclient import TestClient
 
 from grader.store.database import Database
+from grader.web import app as app_module
 from grader.web.app import make_app
 from grader.web.lazy_routes import LazyRoutes
 from tests.support.world import make_service
@@ -136,6 +140,37 @@ def test_the_service_is_ready_without_its_api_and_pages(database: Database) -> N
         assert not app.state.routes.is_loaded
         assert client.get("/api/v1/me").status_code == 401
         assert app.state.routes.is_loaded
+
+
+def test_the_service_starts_without_what_only_grading_and_pages_need() -> None:
+    code = (
+        "import sys, grader.cli.server\n"
+        "print({'numpy', 'lark', 'yaml', 'jinja2', 'alembic', 'psycopg'} & sys.modules.keys())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert done.stdout.strip() == "set()"
+
+
+def test_two_apps_of_a_process_may_load_at_once(
+    monkeypatch: pytest.MonkeyPatch, loader: Loader
+) -> None:
+    """It was a defect: both made the same models, and one of them failed."""
+    monkeypatch.setattr(app_module, "_make_routes", cache(loader))
+    loader.may_end.clear()
+    apps = [LazyRoutes(FastAPI(), app_module._list_routes) for _ in range(2)]
+    threads = [threading.Thread(target=each.load) for each in apps]
+    for each in threads:
+        each.start()
+    assert loader.begun.wait(10)
+    threading.Timer(0.05, loader.may_end.set).start()
+    for each in threads:
+        each.join(10)
+
+    assert all(each.is_loaded for each in apps)
+    assert loader.times == 1
 
 
 def test_openapi_has_all_calls_in_the_order_of_the_manual(sqlite_database: Database) -> None:
