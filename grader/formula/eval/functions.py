@@ -58,7 +58,7 @@ def _list_trailing_axes(shape: Shape) -> tuple[int, ...]:
     return tuple(range(-len(shape.axes), 0))
 
 
-# The exponential of this is next to nothing, 1e-304, but can be computed with at full speed.
+# Of what is less, the exponential is nothing next to 1.
 _LEAST_EXPONENT = -700.0
 
 
@@ -69,9 +69,13 @@ def softmax(scores: Array, *, spare: bool = False) -> Array:
     """
     largest = scores.max(axis=-1, keepdims=True)
     shifted = np.subtract(scores, largest, out=scores if spare else None)
-    # A processor takes ten times longer to find that an exponential is nothing.
+    # A processor takes ten times longer to find that by itself. The weight is exactly zero, so that
+    # nobody takes its logarithm for a finite number.
+    is_something = shifted >= _LEAST_EXPONENT
     np.maximum(shifted, _LEAST_EXPONENT, out=shifted)
-    return softmax_near_zero(shifted)
+    weights = softmax_near_zero(shifted)
+    weights *= is_something
+    return weights
 
 
 def softmax_near_zero(scores: Array) -> Array:
