@@ -126,7 +126,7 @@ def share_compiled_statements() -> None:
             event.listen(engine, "first_connect", lambda *_: first.setdefault(kind, engine))
         return engine
 
-    database.create_engine = create_alike  # type: ignore[assignment, attr-defined]
+    database.create_engine = create_alike  # type: ignore[assignment, attr-defined]  # what it calls
 
 
 def shared_server() -> Path:
