@@ -26,8 +26,10 @@ from grader.cli.console import console
 _SETUPS = (("sqlite", 1), ("postgresql", 1), ("postgresql", 2))
 #: Rates of the open loop, as shares of what the closed loop reached.
 _SHARES = (0.5, 0.8, 2.0)
-#: More requests per second than even the barest endpoint answers, which must not run out of them.
-_MOST_PER_SECOND = 3000
+#: More requests per second than the service answers, which must not run out of students.
+_MOST_PER_SECOND = 2000
+#: How many of each student the barest endpoint is sent, which answers more and knows no students.
+_BAREST_REPEATS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +85,15 @@ def _measure_setup(
     stored = count_stored(database)
     answered, best, layers = 0, 0.0, dict[str, float]()
     for turn in range(plan.rounds):
-        # The barest endpoint knows no students and stores nothing of theirs.
         students = course.enrol(_MOST_PER_SECOND * plan.seconds)
         costs: dict[str, Cost] = {}
         for name in ("barest", "service"):
-            requests = Requests(students, is_right=plan.is_right)
+            repeats = _BAREST_REPEATS if name == "barest" else 1
+            requests = Requests(students, repeats=repeats, is_right=plan.is_right)
             with run_server(database, name, workers=workers, requests=requests) as server:
                 costs[name] = measure_closed_loop(
                     server, database, requests, connections=plan.connections, seconds=plan.seconds,
-                    most=len(students),
+                    most=len(students) * repeats,
                 )  # fmt: skip
                 if plan.with_layers and name == "service" and turn == plan.rounds - 1:
                     more = Requests(students, number=1, is_right=plan.is_right)

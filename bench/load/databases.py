@@ -33,6 +33,13 @@ class LoadDatabase:
         """The service's database, for filling it."""
         return open_database(self.url)
 
+    def update_statistics(self) -> None:
+        """Let PostgreSQL look at its tables, as it does by itself within a minute."""
+        if self.server is not None:
+            for url in (self.url, self.barest_url):
+                with psycopg.connect(url, autocommit=True) as connection:
+                    connection.execute("ANALYZE")
+
     def list_processes(self) -> list[psutil.Process]:
         """The processes of the database's server."""
         return [] if self.server is None else [self.server, *self.server.children(recursive=True)]

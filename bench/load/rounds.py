@@ -77,6 +77,7 @@ def run_server(
         first = requests.take(warm_up)
         path = write_requests(database.folder / "warm-up", first)
         run_closed_loop(server.url, path, connections=min(len(first), _WARM_UP_CONNECTIONS))
+        database.update_statistics()
         yield server
 
 

@@ -79,7 +79,7 @@ def explain_misconception(found: RecognisedMisconception, *, is_own: bool = True
 def explain(verdict: Verdict, question: Question, *, is_own: bool = True) -> str:
     """Say why a criterion came out as it did; `is_own` as for `explain_misconception`."""
     evidence, reason = verdict.evidence, verdict.reason
-    sentence = _explain(reason, evidence, _find_words(verdict, question, is_own=is_own))
+    sentence = _explain(reason, evidence, _find_words(question, verdict.criterion, is_own))
     if evidence.sizes and reason is not Reason.NOT_FOR_EVERY_SIZE:
         sentence += f" This is so with {_describe_sizes(evidence.sizes)}."
     if verdict.outcome is not Outcome.UNGRADABLE:
@@ -91,11 +91,20 @@ def _describe_owner(is_own: bool) -> str:
     return "your" if is_own else "the reference"
 
 
-def _find_words(verdict: Verdict, question: Question, *, is_own: bool) -> _Words:
+def _find_words(question: Question, criterion: str, is_own: bool) -> _Words:
     """The words for a criterion, also for one that the rubric does not have any more."""
+    # They are needed for every answer.
+    known, name = question.known, ("words", criterion, is_own)
+    words = known.get(name)
+    if not isinstance(words, _Words):
+        words = known[name] = _make_words(question, criterion, is_own)
+    return words
+
+
+def _make_words(question: Question, criterion: str, is_own: bool) -> _Words:
     samples = question.key_sets.called if question.key_sets else _Words().samples
     used = f"{_describe_owner(is_own)} {question.uses.called if question.uses else 'answer'}"
-    match next((each for each in question.criteria if each.id == verdict.criterion), None):
+    match next((each for each in question.criteria if each.id == criterion), None):
         case MeasuredCriterion(in_words=sentence, levels=levels):
             return _Words(measure=sentence, levels=levels, samples=samples)
         case PredictedCriterion(in_words=number):

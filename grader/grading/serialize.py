@@ -36,8 +36,7 @@ def encode_verdicts(judgement: Judgement) -> list[dict[str, Any]]:
 
 def _encode_evidence(evidence: Evidence) -> dict[str, Any]:
     data = {}
-    for name, usual in _NO_EVIDENCE:
-        value = getattr(evidence, name)
+    for value, (name, usual) in zip(evidence, _NO_EVIDENCE, strict=True):
         if value is not usual and value != usual:
             data[name] = [value.low, value.high] if isinstance(value, Interval) else value
     return data
@@ -106,7 +105,7 @@ def _decode_array(data: Any) -> NDArray[np.float64]:
     if isinstance(data, dict):
         content = base64.b64decode(data["base64"], validate=True)
         array = np.frombuffer(content, dtype=_LITTLE_ENDIAN).reshape(data["shape"])
-        return array.astype(np.float64)
+        return array.astype(np.float64, copy=False)
     # Variants that were stored earlier have their numbers as lists.
     return np.asarray(data, dtype=np.float64)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -136,6 +136,7 @@ def make_id(kind: str) -> str:
 
     Identifiers made later sort later, so that an index grows at its end. They are no secrets.
     """
-    number = (time.time_ns() // 1_000_000 << 80) | int.from_bytes(os.urandom(10))
+    # The operating system's own random numbers would let another thread go first each time.
+    number = (time.time_ns() // 1_000_000 << 80) | random.getrandbits(80)
     pairs = [_PAIRS[number >> shift & 1023] for shift in range(5 * _LENGTH - 10, -1, -10)]
     return f"{kind}_{''.join(pairs)}"

@@ -45,7 +45,15 @@ _SETTINGS = {
 }
 
 
-_DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
+#: As PostgreSQL is by default.
+_DURABLE = {
+    "fsync": "on",
+    "full_page_writes": "on",
+    "synchronous_commit": "on",
+    "autovacuum": "on",
+    "shared_buffers": "128MB",
+    "max_wal_size": "1GB",
+}
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+import orjson
 from pydantic import Field
 
 from grader.domain.policies import Feedback, Policy
@@ -58,7 +59,7 @@ class AttemptReport(Report):
     shows: Feedback
 
 
-def compose_attempt_report(
+def build_attempt_fields(
     attempt: AttemptLine,
     judgement: Judgement,
     receipt: Receipt,
@@ -73,8 +74,8 @@ def compose_attempt_report(
     at: datetime,
     key: SigningKey,
     for_staff: bool = False,
-) -> AttemptReport:
-    """An attempt as a student may see it at a moment, or as staff see it.
+) -> dict[str, Any]:
+    """The fields of an `AttemptReport`, as a student may see it at a moment or as staff see it.
 
     `points` is what it earned, reviews included and lateness not.
     """
@@ -106,15 +107,30 @@ def compose_attempt_report(
     }
     if not for_staff:
         _withhold(fields, receipt, policy, at=at, key=key)
-    return AttemptReport(**fields)
+    return fields
+
+
+def write_attempt_report(fields: dict[str, Any]) -> str:
+    """The JSON of an `AttemptReport`, without making one, which takes several times as long."""
+    return orjson.dumps(fields, default=_to_plain, option=orjson.OPT_UTC_Z).decode()
+
+
+def _to_plain(value: Any) -> Any:
+    match value:
+        case Decimal():
+            return float(value)
+        case ReportModel():
+            return value.model_dump(mode="json")
+        case _:
+            raise TypeError(type(value).__name__)
 
 
 def compose_stored_report(
     attempt: AttemptLine, line: JudgementLine, *, reviews: Mapping[str, ReviewLine], **more: Any
 ) -> AttemptReport:
-    """The report of a stored attempt; `more` as for `compose_attempt_report`."""
+    """The report of a stored attempt; `more` as for `build_attempt_fields`."""
     points, *_ = compute_earned_points(line, reviews)
-    return compose_attempt_report(
+    fields = build_attempt_fields(
         attempt,
         decode_judgement(line),
         Receipt.model_validate(line.receipt),
@@ -123,6 +139,7 @@ def compose_stored_report(
         reviews=reviews,
         **more,
     )
+    return AttemptReport(**fields)
 
 
 def _withhold(

@@ -22,8 +22,9 @@ from grader.feedback.receipt import Receipt, compose_receipt, hash_answer
 from grader.feedback.report import describe_used
 from grader.grading.attempts.report import (
     AttemptReport,
-    compose_attempt_report,
+    build_attempt_fields,
     compose_stored_report,
+    write_attempt_report,
 )
 from grader.grading.context import GradingContext, PublishedAssignment
 from grader.grading.grades.settle import NewAttempt, add_to_grades
@@ -187,9 +188,9 @@ class _Batch:
             add_answered_requests(self.session, self.records)
         return self.results
 
-    def _answer(self, pending: _Pending, status: int, report: AttemptReport) -> None:
-        """Answer a request, and remember the response under its key."""
-        response = IdempotentResponse(status, report.model_dump_json(), created_id=report.id)
+    def _answer(self, pending: _Pending, status: int, attempt_id: str, report: str) -> None:
+        """Answer a request with the JSON of a report, and remember the response under its key."""
+        response = IdempotentResponse(status, report, created_id=attempt_id)
         self.results[pending.number] = response
         key = pending.request.key
         if key is not None:
@@ -276,7 +277,8 @@ class _Batch:
             same = _find_same_attempt(each)
             repeated = _find_outdated_attempt(each)
             if same is not None:
-                self._answer(each, 200, self._report_again(each, *same))
+                report = self._report_again(each, *same)
+                self._answer(each, 200, same[0].id, report.model_dump_json())
             elif repeated is not None or each.policy.count_left(each.used):
                 yield each if repeated is None else replace(each, repeated=repeated)
             else:
@@ -411,7 +413,7 @@ class _Batch:
                 at=self.at,
             )
             for each in group:
-                report = compose_attempt_report(
+                fields = build_attempt_fields(
                     each.attempt,
                     each.judgement,
                     each.receipt,
@@ -420,7 +422,7 @@ class _Batch:
                     reviews={},
                     **self._report_options(each.pending, each.attempt, grades[each.attempt.part]),
                 )
-                self._answer(each.pending, 201, report)
+                self._answer(each.pending, 201, each.attempt.id, write_attempt_report(fields))
 
 
 def _refuse_not_allowed(rubric: Rubric, policy: Policy, *, at: datetime) -> None:

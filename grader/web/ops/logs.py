@@ -7,11 +7,15 @@ asked for, because messages quote values.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import sys
 import traceback
+from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any, TextIO, cast
 
 import orjson
@@ -45,53 +49,82 @@ def open_logs(
     """
     target = sys.stderr if stream is None else stream
     shows = target.isatty() if pretty is None else pretty
-    renderer: Processor = (
-        structlog.dev.ConsoleRenderer(colors=target.isatty())
-        if shows
-        else structlog.processors.JSONRenderer(serializer=_to_json)
-    )
+    rendering: list[Processor] = [_render_json]
+    if shows:
+        rendering = [
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.dev.ConsoleRenderer(colors=target.isatty()),
+        ]
     logger = structlog.wrap_logger(
         _LineWriter(stream),
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(
-                fmt="iso", utc=True, key="timestamp" if shows else "at"
-            ),
-            _ExceptionFormatter(messages),
-            renderer,
-        ],
+        processors=[_ExceptionFormatter(messages), *rendering],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         cache_logger_on_first_use=True,
     )
     return cast(Logger, logger)
 
 
-def _to_json(line: Any, **_: Any) -> str:
+def _render_json(logger: Any, method: str, event: Any) -> str:
+    """A line as JSON, with its level and time."""
+    event["level"] = method
+    event["at"] = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     try:
         # What a line holds is plain; anything else is described rather than lost.
-        return orjson.dumps(line, default=repr).decode()
+        return orjson.dumps(event, default=repr).decode()
     except orjson.JSONEncodeError:
         # Text that is not valid Unicode, such as a path of the file system.
-        return json.dumps(line, default=repr)
+        return json.dumps(event, default=repr)
 
 
 class _LineWriter:
-    """Writes lines; a log that cannot be written must not fail a request."""
+    """Writes lines; a log that cannot be written must not fail a request.
+
+    On standard error, the lines of one turn of an event loop are written together: each write
+    lets another thread go first, which under load cost more than the line itself.
+    """
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
+        self._waiting: deque[str] = deque()
+        self._is_planned = False
 
-    def msg(self, line: str) -> None:
+    def info(self, line: str) -> None:
+        self._waiting.append(line)
+        loop = _find_running_loop() if self._stream is None else None
+        if loop is None:
+            self._write()
+        elif not self._is_planned:
+            self._is_planned = True
+            loop.call_soon(self._write)
+
+    def error(self, line: str) -> None:
+        self._waiting.append(line)
+        self._write()
+
+    debug = info
+    warning = critical = error
+
+    def _write(self) -> None:
+        self._is_planned = False
         # While a progress bar is shown, standard error is a stream that writes above it.
         stream = self._stream or sys.stderr
-        try:
-            # One call with the line's end in it, so that threads do not write into each other.
-            stream.write(line.encode("utf-8", "backslashreplace").decode() + "\n")
+        lines = []
+        # Another thread may take some of them meanwhile.
+        with suppress(IndexError):
+            while True:
+                lines.append(self._waiting.popleft() + "\n")
+        with suppress(OSError, ValueError):
+            # One call, so that threads do not write into each other.
+            stream.write("".join(lines).encode("utf-8", "backslashreplace").decode())
             stream.flush()
-        except (OSError, ValueError):
-            pass
 
-    debug = info = warning = error = critical = msg
+
+def _find_running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 class _ExceptionFormatter:
