@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -50,6 +52,31 @@ def test_a_log_that_cannot_be_written_fails_nothing() -> None:
     stream.close()
 
     logs.info("started")
+
+
+def test_lines_of_one_turn_of_a_loop_are_written_together_and_in_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written: list[str] = []
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "write", written.append)
+    monkeypatch.setattr(sys, "stderr", stream)
+    logs = open_logs(pretty=False)
+
+    async def run() -> None:
+        for number in range(3):
+            logs.info("request", number=number)
+        assert written == []
+        await asyncio.sleep(0)
+        logs.info("request", number=3)
+        logs.error("defect", number=4)
+        logs.info("request", number=5)
+        await asyncio.to_thread(logs.info, "elsewhere", number=6)
+
+    asyncio.run(run())
+    lines = [json.loads(line)["number"] for line in "".join(written).splitlines()]
+    assert lines == list(range(7))
+    assert [text.count("\n") for text in written[:2]] == [3, 2], "an error waits for nothing"
 
 
 def fail() -> None:
