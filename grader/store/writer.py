@@ -98,12 +98,19 @@ class Writer:
             self._line.append(queued)
             self._changed.notify()
 
+    def find_refusal(self) -> Unavailable | None:
+        """Why there is no place in the queue; None where there is."""
+        if self._is_stopping:
+            return Unavailable("The service is about to end; nothing was changed. Try again.")
+        if len(self._line) >= MAX_QUEUE_LENGTH:
+            return Unavailable("Too much is waiting just now; nothing was changed. Try again.")
+        return None
+
     def refuse_unavailable(self) -> None:
         """Refuse a caller at once for whom there will be no place in the queue."""
-        if self._is_stopping:
-            raise Unavailable("The service is about to end; nothing was changed. Try again.")
-        if len(self._line) >= MAX_QUEUE_LENGTH:
-            raise Unavailable("Too much is waiting just now; nothing was changed. Try again.")
+        refusal = self.find_refusal()
+        if refusal is not None:
+            raise refusal
 
     async def submit(self, handler: Handler[Piece, Result], piece: Piece) -> Result:
         """Carry out a piece, together with others that are queued for the same handler.

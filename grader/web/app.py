@@ -20,6 +20,7 @@ from grader.web.errors.openapi import install_openapi
 from grader.web.errors.problems import install_problems
 from grader.web.http.body import BodyLimits, install_body_limits
 from grader.web.http.middleware import install_middleware
+from grader.web.http.overload import EARLY_REFUSAL, EarlyRefusal
 from grader.web.http.routing import install_route_table
 from grader.web.lazy_routes import LazyRoutes
 from grader.web.manual.routes import install_manual
@@ -32,6 +33,9 @@ _READER_THREADS = 4
 _TIDY_SECONDS = 3600.0
 # Those who asked meanwhile whether the service is ready are answered first.
 _ROUTES_SECONDS = 0.1
+
+#: The route of submitted answers, by far the busiest at a deadline.
+SUBMIT_ROUTE = "/api/v1/courses/{course}/assignments/{assignment}/questions/{question}/attempts"
 
 _DESCRIPTION = """\
 Homework whose answers are vectors, matrices and formulas, graded by what they do.
@@ -55,14 +59,14 @@ def make_app(
     background = BackgroundRunner()
 
     @asynccontextmanager
-    async def run(app: FastAPI) -> AsyncIterator[None]:
+    async def run(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = _READER_THREADS
         service.writer.start()
         tidying = asyncio.create_task(_forget_periodically(service))
         loading = threading.Thread(target=routes.load, name="routes", daemon=True)
         asyncio.get_running_loop().call_later(_ROUTES_SECONDS, loading.start)
         with alongside or nullcontext():
-            yield
+            yield {EARLY_REFUSAL: _make_early_refusal(service)}
         tidying.cancel()
         background.stop()
         service.writer.stop()
@@ -94,6 +98,16 @@ def make_app(
     install_route_table(app)
     install_middleware(app, clock=service.clock, logs=service.logs, metrics=service.metrics)
     return app
+
+
+def _make_early_refusal(service: Service) -> EarlyRefusal:
+    return EarlyRefusal(
+        SUBMIT_ROUTE,
+        service.writer.find_refusal,
+        is_https=service.is_https,
+        logs=service.logs,
+        metrics=service.metrics,
+    )
 
 
 _making_routes = threading.Lock()

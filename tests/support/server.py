@@ -24,7 +24,7 @@ def serve(app: FastAPI, deadlines: Deadlines | None = None) -> Iterator[int]:
 
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
-        app, http=Protocol, ws="none", log_config=None, access_log=False, lifespan="off"
+        app, http=Protocol, ws="none", log_config=None, access_log=False, server_header=False
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

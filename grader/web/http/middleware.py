@@ -49,7 +49,7 @@ _HTTPS_HEADERS: Sequence[Header] = (
 )
 
 
-def _complete_headers(sent: Iterable[Header], *, request_id: str, is_https: bool) -> list[Header]:
+def complete_headers(sent: Iterable[Header], *, request_id: str, is_https: bool) -> list[Header]:
     """The headers of a response, with those that it lacks."""
     headers = [each for each in sent if each[0] != b"x-request-id"]
     names = {name for name, _ in headers}
@@ -153,7 +153,7 @@ class _ResponseSender:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = _complete_headers(
+            headers = complete_headers(
                 message.get("headers", ()), request_id=self._request_id, is_https=self._is_https
             )
             message = {**message, "headers": headers}

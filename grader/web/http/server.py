@@ -27,10 +27,11 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
-from grader.errors import MalformedRequest
+from grader.errors import MalformedRequest, Unavailable
 from grader.web.errors.model import MEDIA_TYPE, render_problem
 from grader.web.errors.problems import to_problem
 from grader.web.http.body import WHOLE_BODY
+from grader.web.http.overload import EARLY_REFUSAL, EarlyRefusal
 
 
 def _default_connection_limit() -> int:
@@ -66,6 +67,8 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._awaits_body = False
         # Set once nothing more is answered on this connection; what still comes is thrown away.
         self._is_over = False
+        # Why a request is refused without the app, until its body has come.
+        self._refusal: Unavailable | None = None
         self._waits_since = 0.0
 
     # The connection
@@ -127,6 +130,9 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._head_bytes = self._body_bytes = self._wire_bytes = 0
         self._awaits_head = self._is_in_head = False
         self._awaits_body = True
+        self._refusal = self._find_early_refusal()
+        if self._refusal is not None:
+            return
         super().on_headers_complete()
         if self.cycle is not None:
             # It has what uvicorn's cycle uses of a transport, and no more.
@@ -135,7 +141,7 @@ class DeadlineProtocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         """Pass on a piece of the body."""
         self._body_bytes += len(body)
-        if not self._is_over:
+        if not self._is_over and self._refusal is None:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -145,6 +151,9 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._stop("body")
         self._awaits_head = True
         self._awaits_body = False
+        if self._refusal is not None:
+            self._refuse_early(self._refusal)
+            return
         self.scope["extensions"] = {WHOLE_BODY: {}}
         super().on_message_complete()
 
@@ -238,6 +247,17 @@ class DeadlineProtocol(HttpToolsProtocol):
             self._start("body", self.deadlines.body_seconds, self._body_is_late)
             return
         self.close()
+
+    def _find_early_refusal(self) -> Unavailable | None:
+        early: EarlyRefusal | None = self.app_state.get(EARLY_REFUSAL)
+        if early is None or self._is_answering() or not self.parser.should_keep_alive():
+            return None
+        return early.find(self.parser.get_method(), self.url, self.headers)
+
+    def _refuse_early(self, refusal: Unavailable) -> None:
+        self._refusal = None
+        self.transport.write(self.app_state[EARLY_REFUSAL].compose(refusal))
+        self.on_response_complete()
 
     def _refuse_large_head(self) -> None:
         most = self.deadlines.most_head_bytes
