@@ -56,7 +56,8 @@ def run_load(
 ) -> None:
     """Send answers of different students by HTTP, none of them twice.
 
-    Everything runs on this machine: the generator takes its share of the same cores, which is told.
+    Everything runs on this machine. A server of one process has all cores but the last, on which
+    the generator and the database are; servers of as many processes as there are cores share them.
     """
     find_wrk()
     plan = Plan(seconds, rounds, connections, profile, not wrong)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from bench.load.generators import LoadResult, OpenLoopResult, run_closed_loop, r
 from bench.load.layers import record_layers
 from bench.load.processes import (
     RunningServer,
+    choose_cores,
     measure_memory,
     measure_processes,
     run_barest,
@@ -73,12 +75,26 @@ def run_server(
         if name == "service"
         else run_barest(database.barest_url, workers=workers, folder=database.folder)
     )
-    with started as server:
+    with started as server, _leaving_cores(database, workers):
         first = requests.take(warm_up)
         path = write_requests(database.folder / "warm-up", first)
         run_closed_loop(server.url, path, connections=min(len(first), _WARM_UP_CONNECTIONS))
         database.update_statistics()
         yield server
+
+
+@contextmanager
+def _leaving_cores(database: LoadDatabase, workers: int) -> Iterator[None]:
+    """Let this process, with the generators that it starts, and the database use other cores."""
+    before = os.sched_getaffinity(0)
+    _, others = choose_cores(workers)
+    for pid in [os.getpid(), *(each.pid for each in database.list_processes())]:
+        os.sched_setaffinity(pid, others)
+    try:
+        yield
+    finally:
+        for pid in [os.getpid(), *(each.pid for each in database.list_processes())]:
+            os.sched_setaffinity(pid, before)
 
 
 def measure_closed_loop(
