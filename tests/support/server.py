@@ -15,8 +15,13 @@ from grader.web.http.server import DeadlineProtocol, Deadlines
 
 
 @contextmanager
-def serve(app: FastAPI, deadlines: Deadlines | None = None) -> Iterator[int]:
-    """Serve an app from another thread, as `grader serve` does, and give its port."""
+def serve(
+    app: FastAPI, deadlines: Deadlines | None = None, *, is_started: bool = True
+) -> Iterator[int]:
+    """Serve an app from another thread, as `grader serve` does, and give its port.
+
+    An app of which a test has a client `is_started` already; any other is started here.
+    """
     chosen = deadlines or Deadlines()
 
     class Protocol(DeadlineProtocol):
@@ -24,12 +29,19 @@ def serve(app: FastAPI, deadlines: Deadlines | None = None) -> Iterator[int]:
 
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
-        app, http=Protocol, ws="none", log_config=None, access_log=False, server_header=False
+        app,
+        http=Protocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="off" if is_started else "on",
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started:
+        assert thread.is_alive(), "it could not start"
         time.sleep(0.005)
     try:
         yield listener.getsockname()[1]

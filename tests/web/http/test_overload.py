@@ -92,7 +92,7 @@ def service() -> Iterator[Overloaded]:
 
     install_problems(app)
     install_middleware(app, clock=lambda: NOW, logs=logs, metrics=found.metrics)
-    with serve(app, QUICK) as found.port:
+    with serve(app, QUICK, is_started=False) as found.port:
         yield found
 
 
