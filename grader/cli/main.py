@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -140,6 +141,8 @@ def _options(
 
 def main() -> None:
     """Run the program."""
+    # Many small products are faster on one thread; NumPy reads this when it is imported.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show Greek letters gets question marks.
