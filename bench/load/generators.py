@@ -91,7 +91,7 @@ class OpenLoopAnswer(NamedTuple):
 
 @dataclass(slots=True)
 class OpenLoopResult:
-    """Every answer to requests that were sent for so many seconds."""
+    """What came of an open loop; `seconds` is how long it sent requests."""
 
     seconds: float = 0.0
     answers: list[OpenLoopAnswer] = field(default_factory=list)
