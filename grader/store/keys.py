@@ -13,38 +13,43 @@ from typing import Any
 import orjson
 from sqlalchemy import (
     ColumnElement,
-    Integer,
     Subquery,
     Text,
     and_,
     bindparam,
     cast,
     func,
-    literal,
+    literal_column,
     select,
 )
 
 from grader.store.database import Session
 
-_PARAMETER = "keys"
+#: The name of the parameter.
+BOUND_KEYS = "keys"
 
 
 @cache
 def make_key_table(dialect: str, *names: str) -> Subquery:
     """A table of keys with one column of text for each name; `bind_keys` gives its rows."""
-    sent = bindparam(_PARAMETER, type_=Text)
+    texts = list_sent_values(dialect, len(names))
+    columns = [cast(text, Text).label(name) for text, name in zip(texts, names, strict=True)]
+    return select(*columns).subquery("wanted")
+
+
+def list_sent_values(dialect: str, count: int) -> list[ColumnElement[Any]]:
+    """The values of the rows that are sent as one parameter, a JSON array of arrays."""
+    sent = bindparam(BOUND_KEYS, type_=Text)
     if dialect == "postgresql":
         # On SQLite nobody needs this dialect, which takes long to import.
         from sqlalchemy.dialects.postgresql import JSONB
 
         rows = func.jsonb_array_elements(cast(sent, JSONB)).table_valued("value", name="sent")
         value: Any = rows.c.value
-        texts = [value.op("->>")(literal(place, Integer)) for place in range(len(names))]
-    else:
-        rows = func.json_each(sent).table_valued("value", name="sent")
-        texts = [func.json_extract(rows.c.value, f"$[{place}]") for place in range(len(names))]
-    columns = [cast(text, Text).label(name) for text, name in zip(texts, names, strict=True)]
-    return select(*columns).subquery("wanted")
+        # A constant in the text of the statement, or else it would be one more parameter.
+        return [value.op("->>")(literal_column(str(place))) for place in range(count)]
+    rows = func.json_each(sent).table_valued("value", name="sent")
+    return [func.json_extract(rows.c.value, f"$[{place}]") for place in range(count)]
 
 
 def match_keys(keys: Subquery, table: Any) -> ColumnElement[bool]:
@@ -54,7 +59,7 @@ def match_keys(keys: Subquery, table: Any) -> ColumnElement[bool]:
 
 def bind_keys(keys: Iterable[tuple[str, ...]]) -> dict[str, str]:
     """The keys as the parameter of a statement; each is looked up once."""
-    return {_PARAMETER: orjson.dumps(sorted(set(keys))).decode()}
+    return {BOUND_KEYS: orjson.dumps(sorted(set(keys))).decode()}
 
 
 def get_dialect(session: Session) -> str:

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam
+from sqlalchemy import ColumnElement, Select, Table
 
-from grader.store.bulk import insert_rows
 from grader.store.database import Session
-from grader.store.keys import get_dialect
 from grader.store.rows import get_table
 from grader.store.tables.base import Base
 
@@ -22,20 +20,6 @@ def insert_missing(
     if rows:
         connection = session.connection()
         connection.execute(_insert_missing(connection.dialect.name, table, key), list(rows))
-
-
-def insert_or_replace(
-    session: Session,
-    table: type[Base],
-    names: tuple[str, ...],
-    rows: Sequence[Sequence[Any]],
-    *,
-    key: tuple[str, ...],
-) -> None:
-    """Insert rows, by the named columns; a row with an existing key takes the new values."""
-    if rows:
-        statement = _insert_or_replace(get_dialect(session), table, names, key)
-        insert_rows(session, statement, names, rows)
 
 
 def insert_or_replace_from(
@@ -61,15 +45,7 @@ def insert_or_replace_from(
 
 @cache
 def _insert_missing(dialect: str, table: type[Base], key: tuple[str, ...]) -> Any:
-    return _insert(dialect, table).on_conflict_do_nothing(index_elements=list(key))
-
-
-@cache
-def _insert_or_replace(
-    dialect: str, table: type[Base], names: tuple[str, ...], key: tuple[str, ...]
-) -> Any:
-    statement = _insert(dialect, table).values({name: bindparam(name) for name in names})
-    return _replace(statement, names, key)
+    return make_insert(dialect, get_table(table)).on_conflict_do_nothing(index_elements=list(key))
 
 
 @cache
@@ -80,10 +56,12 @@ def _insert_or_replace_from(
     rows: Select[Any],
     key: tuple[str, ...],
 ) -> Any:
-    return _replace(_insert(dialect, table).from_select(list(names), rows), names, key)
+    statement = make_insert(dialect, get_table(table)).from_select(list(names), rows)
+    return replace_existing(statement, names, key)
 
 
-def _replace(statement: Any, names: tuple[str, ...], key: tuple[str, ...]) -> Any:
+def replace_existing(statement: Any, names: tuple[str, ...], key: tuple[str, ...]) -> Any:
+    """An insert by the named columns after which a row with an existing key has the new values."""
     changed = {name: statement.excluded[name] for name in names if name not in key}
     return statement.on_conflict_do_update(index_elements=list(key), set_=changed)
 
@@ -100,18 +78,19 @@ def insert_or_replace_where(
 
     Returns whether the row has the new values.
     """
-    statement = _insert(session.get_bind().dialect.name, table).values(**row)
+    statement = make_insert(session.get_bind().dialect.name, get_table(table)).values(**row)
     changed = {name: statement.excluded[name] for name in row if name != key}
     statement = statement.on_conflict_do_update(index_elements=[key], set_=changed, where=where)
     return session.execute(statement.returning(getattr(table, key))).one_or_none() is not None
 
 
-def _insert(dialect: str, table: type[Base]) -> Any:
+def make_insert(dialect: str, table: Table) -> Any:
+    """An insert into a table, which may meet existing rows."""
     # The other dialect is not imported, so that the service starts faster.
     if dialect == "sqlite":
         from sqlalchemy.dialects import sqlite
 
-        return sqlite.insert(get_table(table))
+        return sqlite.insert(table)
     from sqlalchemy.dialects import postgresql
 
-    return postgresql.insert(get_table(table))
+    return postgresql.insert(table)

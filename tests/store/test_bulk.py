@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from sqlalchemy import Column, Integer, MetaData, String, Table, insert, select
-from sqlalchemy.exc import IntegrityError, StatementError
+from sqlalchemy import Column, Integer, MetaData, String, Table, select
+from sqlalchemy.exc import DataError, IntegrityError, StatementError
 
 from grader.store.bulk import insert_rows
 from grader.store.database import Database
@@ -24,7 +24,6 @@ THINGS = Table(
     Column("content", JsonText),
     Column("at", UtcDateTime),
 )
-INSERT = insert(THINGS)
 NOON = datetime(2026, 11, 16, 12, tzinfo=timezone(timedelta(hours=2)))
 ROWS: list[dict[str, Any]] = [
     {"id": "a'b", "number": 1, "points": Decimal("7.25"), "content": {"q": [0.1, 7]}, "at": NOON},
@@ -44,7 +43,7 @@ def things(database: Database) -> Iterator[Database]:
 
 def put(database: Database, names: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
     with database.write() as session:
-        insert_rows(session, INSERT, names, [tuple(row[name] for name in names) for row in rows])
+        insert_rows(session, THINGS, names, [tuple(row[name] for name in names) for row in rows])
 
 
 def read(database: Database) -> dict[str, dict[str, Any]]:
@@ -97,3 +96,36 @@ def test_a_row_that_exists_is_an_integrity_error(things: Database) -> None:
         put(things, ("id",), ROWS)
 
     assert set(read(things)) == {"a'b"}
+
+
+def test_a_row_with_an_existing_key_takes_the_new_values(things: Database) -> None:
+    put(things, ("id", "number", "points"), ROWS)
+
+    with things.write() as session:
+        rows = [("ü", 5), ("new", 6)]
+        insert_rows(session, THINGS, ("id", "number"), rows, key=("id",))
+
+    found = read(things)
+    assert {name: row["number"] for name, row in found.items()} == {
+        "a'b": 1, "%s?": None, "ü": 5, "new": 6,
+    }  # fmt: skip
+    assert found["ü"]["points"] == Decimal(0)
+
+
+def test_no_rows_are_no_statement(things: Database) -> None:
+    put(things, ("id",), [])
+
+    assert read(things) == {}
+
+
+def test_text_that_is_too_long_is_refused_and_not_cut_off(postgresql_database: Database) -> None:
+    # SQLite stores text of any length.
+    short = Table("bulk_short", MetaData(), Column("id", String(3), primary_key=True))
+    with postgresql_database.write() as session:
+        short.create(session.connection())
+    try:
+        with pytest.raises(DataError), postgresql_database.write() as session:
+            insert_rows(session, short, ("id",), [("abcd",)])
+    finally:
+        with postgresql_database.write() as session:
+            short.drop(session.connection())

@@ -18,7 +18,6 @@ from sqlalchemy import (
     bindparam,
     cast,
     func,
-    insert,
     or_,
     select,
 )
@@ -307,8 +306,6 @@ def _split_row(row: tuple[Any, ...]) -> JudgedAttempt:
     return AttemptLine(*row[: len(_ATTEMPT)]), JudgementLine(*row[len(_ATTEMPT) :])
 
 
-_INSERT_ATTEMPT = insert(get_table(AttemptRow))
-_INSERT_JUDGEMENT = insert(get_table(JudgementRow))
 _ATTEMPT_NAMES = tuple(column.key for column in _ATTEMPT)
 _JUDGEMENT_NAMES = tuple(column.key for column in _JUDGEMENT)
 _get_attempt_values = attrgetter(*_ATTEMPT_NAMES)
@@ -324,13 +321,13 @@ def add_attempts(
     """Add attempts with how they came out, one statement for each table."""
     insert_rows(
         session,
-        _INSERT_ATTEMPT,
+        get_table(AttemptRow),
         (*_ATTEMPT_NAMES, "stored_at"),
         [(*_get_attempt_values(attempt), at) for attempt, _ in judged],
     )
     insert_rows(
         session,
-        _INSERT_JUDGEMENT,
+        get_table(JudgementRow),
         (*_JUDGEMENT_NAMES, "run_id"),
         [(*_get_judgement_values(judgement), attempt.run_id) for attempt, judgement in judged],
     )

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Select, bindparam, func, insert, or_, select, update
+from sqlalchemy import Select, Update, bindparam, func, insert, or_, select, update
 
 from grader.errors import NotFound
 from grader.store.database import Session
@@ -153,19 +153,21 @@ def revoke_token(
         raise NotFound
 
 
-_RECORD_USE = (
-    update(get_table(TokenRow))
-    .where(TokenRow.id == bindparam("token_id"))
-    .values(used_at=bindparam("at"))
-)
-
-
 def record_token_uses(session: Session, *, token_ids: Iterable[str], at: datetime) -> None:
     """Record that tokens were used."""
-    # In one order everywhere, so that two transactions never wait for each other.
-    uses = [{"token_id": each, "at": at} for each in sorted(set(token_ids))]
-    if uses:
-        session.connection().execute(_RECORD_USE, uses)
+    wanted = [(each,) for each in token_ids]
+    if wanted:
+        statement = _record_uses(get_dialect(session))
+        session.connection().execute(statement, {**bind_keys(wanted), "at": at})
+
+
+@cache
+def _record_uses(dialect: str) -> Update:
+    keys = make_key_table(dialect, "id")
+    # Two transactions that use the same tokens would wait for each other, and one record will do.
+    free = select(TokenRow.id).join(keys, match_keys(keys, TokenRow))
+    free = free.with_for_update(of=get_table(TokenRow), skip_locked=True)
+    return update(get_table(TokenRow)).where(TokenRow.id.in_(free)).values(used_at=bindparam("at"))
 
 
 def add_sign_in_link(

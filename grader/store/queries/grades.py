@@ -12,13 +12,14 @@ from typing import Any
 
 from sqlalchemy import Select, func, select
 
+from grader.store.bulk import insert_rows
 from grader.store.database import Session
 from grader.store.keys import bind_keys, get_dialect, make_key_table, match_keys
 from grader.store.queries.attempts import StudentQuestion
 from grader.store.rows import get_table, list_columns, to_line
 from grader.store.tables.attempts import AttemptRow
 from grader.store.tables.decisions import GradeRow, TotalRow
-from grader.store.upserts import insert_or_replace, insert_or_replace_from
+from grader.store.upserts import insert_or_replace_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +155,9 @@ def _select_sums(dialect: str) -> Select[Any]:
 
 def put_grades(session: Session, grades: Sequence[GradeLine]) -> None:
     """Store grades, each in place of the earlier one, and the students' totals."""
-    insert_or_replace(
+    insert_rows(
         session,
-        GradeRow,
+        get_table(GradeRow),
         _GRADE_FIELDS,
         [_get_grade_values(each) for each in grades],
         key=("enrolment_id", "assignment", "question"),

@@ -8,11 +8,12 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, and_, bindparam, delete, func, select
 
+from grader.store.bulk import insert_rows
 from grader.store.database import Session
 from grader.store.queries.attempts import StudentQuestion
-from grader.store.rows import list_columns, to_line
+from grader.store.rows import get_table, list_columns, to_line
 from grader.store.tables.attempts import DraftRow, UploadRow, ViewRow
-from grader.store.upserts import insert_missing, insert_or_replace
+from grader.store.upserts import insert_missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def put_draft(
     """Save a draft; it replaces an earlier one."""
     key = ("enrolment_id", "assignment", "question")
     row = dict(zip(key, student_question, strict=True)) | asdict(draft) | {"run_id": run_id}
-    insert_or_replace(session, DraftRow, tuple(row), [tuple(row.values())], key=key)
+    insert_rows(session, get_table(DraftRow), tuple(row), [tuple(row.values())], key=key)
 
 
 def delete_draft(session: Session, *, student_question: StudentQuestion) -> None:
