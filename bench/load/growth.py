@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 
@@ -142,8 +142,8 @@ def _copy(pattern: JudgedAttempt, student: Student, number: int) -> JudgedAttemp
     attempt, line = pattern
     own_id = make_id("att")
     return (
-        replace(attempt, id=own_id, enrolment_id=student.enrolment_id, number=number),
-        replace(line, id=make_id("jud"), attempt_id=own_id),
+        attempt._replace(id=own_id, enrolment_id=student.enrolment_id, number=number),
+        line._replace(id=make_id("jud"), attempt_id=own_id),
     )
 
 

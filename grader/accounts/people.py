@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import replace
 from datetime import datetime
 
 from grader.errors import ErrorDetail, MalformedRequest, NotFound, RequestRefused
@@ -152,7 +151,7 @@ def change_person(
     is_operator = person.is_operator if is_operator is None else is_operator
     if faults := check_fields(name=name, email=email):
         raise MalformedRequest.of(*faults)
-    changed = replace(person, name=name, email=email, is_operator=is_operator)
+    changed = person._replace(name=name, email=email, is_operator=is_operator)
     fields = [
         each
         for each in ("name", "email", "is_operator")

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from grader.domain.policies import CountedAttempt, Policy, Window
 
 ZERO = Decimal(0)
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredAttempt:
+class ScoredAttempt(NamedTuple):
     """An attempt with what it earned so far, reviews included and lateness not.
 
     `pending` is what a person may still add to it, because text or a file was sent. A free attempt
@@ -30,8 +28,7 @@ class ScoredAttempt:
     is_free: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """Where a student stands with one question; `points` is None before anything was done.
 
     `attempts` is how many are used. `counted_points` and `counted_pending` are those of the attempt

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import assert_never
 
 from grader.domain.placeholders import fill_placeholders
-from grader.domain.verdicts import Evidence, Outcome, Reason, Scaling, Verdict
+from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Scaling, Verdict
 from grader.engine.judge.misconceptions import RecognisedMisconception
 from grader.engine.question import Level, MeasuredCriterion, PredictedCriterion, Question
 
@@ -190,7 +191,14 @@ def _describe_evidence(evidence: Evidence, words: _Words, *, is_met: bool) -> st
     }
     sentence = fill_placeholders(words.measure.rstrip(" ."), values)
     levels = () if is_met else _find_levels(evidence, words)
-    return _capitalize(sentence) + _describe_demands(evidence, levels, words.samples)
+    return _capitalize(sentence) + _describe_demands(
+        tuple(levels),
+        words.samples,
+        evidence.share,
+        evidence.share_needed,
+        evidence.interval,
+        evidence.key_sets or 0,
+    )
 
 
 def _find_levels(evidence: Evidence, words: _Words) -> Sequence[Level]:
@@ -201,9 +209,17 @@ def _find_levels(evidence: Evidence, words: _Words) -> Sequence[Level]:
     return levels if len(levels) > 1 or levels[0].credit != 1 else ()
 
 
-def _describe_demands(evidence: Evidence, levels: Sequence[Level], samples: str) -> str:
+# A class gets the same few of these again and again, other than what was measured.
+@lru_cache(maxsize=4096)
+def _describe_demands(
+    levels: tuple[Level, ...],
+    samples: str,
+    share: float | None,
+    share_needed: float | None,
+    interval: Interval | None,
+    key_sets: int,
+) -> str:
     """What belongs to a bound: its points, the further levels, and the shares of key sets."""
-    share, share_needed = evidence.share, evidence.share_needed
     text = f" for {_describe_credit(levels[0].credit, 'the points')}" if levels else ""
     if share_needed is not None:
         text += f", on {_percent(share_needed)} of the {samples}"
@@ -215,7 +231,7 @@ def _describe_demands(evidence: Evidence, levels: Sequence[Level], samples: str)
     if share is None:
         return f"{text}."
     what = "The first bound" if len(levels) > 1 else "That"
-    found = f"{_percent(share)} of {evidence.key_sets or 0:,}{_describe_interval(evidence)}"
+    found = f"{_percent(share)} of {key_sets:,}{_describe_interval(interval, share)}"
     return f"{text}. {what} holds on {found}."
 
 
@@ -231,14 +247,14 @@ def _describe_credit(credit: Decimal, whole: str) -> str:
     )
 
 
-def _describe_interval(evidence: Evidence) -> str:
-    if evidence.interval is None or evidence.share is None:
+def _describe_interval(interval: Interval | None, share: float) -> str:
+    if interval is None:
         return ""
-    low, high = evidence.interval.low, evidence.interval.high
+    low, high = interval.low, interval.high
     bounds = f"between {_percent(low)} and {_percent(high)}"
-    if evidence.share == 1:
+    if share == 1:
         bounds = f"at least {_percent(low)}"
-    elif evidence.share == 0:
+    elif share == 0:
         bounds = f"at most {_percent(high)}"
     return f" ({bounds} with near certainty)"
 

@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sqlalchemy import Boolean, Dialect, Integer, Select, String, Table, type_coerce
@@ -76,7 +76,7 @@ def get_table(row: type[DeclarativeBase]) -> Table:
 
 def list_columns(table: Any, line: type[Any]) -> tuple[Any, ...]:
     """The columns of a table that a line has, in the order of its fields."""
-    return tuple(getattr(table, field.name) for field in fields(line))
+    return tuple(getattr(table, name) for name in line.__match_args__)
 
 
 def to_raw_columns(columns: Sequence[Any]) -> list[Any]:

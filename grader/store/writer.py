@@ -1,8 +1,11 @@
-"""The one writer of a process: changes are queued and carried out in batches.
+"""The writer of a process: changes are queued and carried out in batches.
 
 A batch is one transaction: its pieces go to their handler together, which reads and writes for all
 of them with one statement per table. Callers get their results after the commit. Only a batch that
 fails is repeated piece by piece, so that one bad piece does not spoil the others.
+
+SQLite has one write transaction at a time. On PostgreSQL there are two, so that one computes while
+the other waits for the database.
 """
 
 from __future__ import annotations
@@ -29,6 +32,11 @@ Handler = Callable[[Session, Sequence[Piece]], Sequence[Result | KeysetError]]
 
 #: Maximum pieces per transaction.
 MAX_BATCH_SIZE = 64
+#: Pieces that are worth a second transaction while another one is under way. Larger batches cost
+#: less for each piece, so that fewer wait for more.
+WORTHWHILE_BATCH_SIZE = MAX_BATCH_SIZE // 2
+#: How long they wait: a transaction that takes longer must not keep others waiting.
+_MAX_GATHERING_SECONDS = 0.02
 #: Maximum time that a caller waits.
 MAX_WAIT_SECONDS = 30.0
 #: Maximum pieces in the queue, which takes a few seconds to work through; more are refused at once.
@@ -45,35 +53,54 @@ class _QueuedPiece:
 
 
 class Writer:
-    """Carries out changes in its own thread."""
+    """Carries out changes in threads of its own.
+
+    Parameters
+    ----------
+    transactions
+        How many may be under way at once: by default one on SQLite, and two on PostgreSQL.
+    observe_group
+        Is told the size of each batch.
+    """
 
     def __init__(
-        self, database: Database, *, observe_group: Callable[[int], None] | None = None
+        self,
+        database: Database,
+        *,
+        transactions: int | None = None,
+        observe_group: Callable[[int], None] | None = None,
     ) -> None:
         self.database = database
         self._observe_group = observe_group
         self._line: deque[_QueuedPiece] = deque()
         self._changed = threading.Condition()
         self._is_stopping = False
-        self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
+        #: How many transactions are under way.
+        self._busy = 0
+        self._threads = [
+            threading.Thread(target=self._work, name=f"writer-{number}", daemon=True)
+            for number in range(transactions or (1 if database.is_sqlite else 2))
+        ]
 
     def start(self) -> Writer:
-        """Start the thread."""
-        self._thread.start()
+        """Start the threads."""
+        for each in self._threads:
+            each.start()
         return self
 
     def stop(self) -> None:
-        """Finish what is queued, accept nothing more, and end the thread."""
+        """Finish what is queued, accept nothing more, and end the threads."""
         with self._changed:
             self._is_stopping = True
             self._changed.notify_all()
-        if self._thread.is_alive():
-            self._thread.join()
+        for each in self._threads:
+            if each.is_alive():
+                each.join()
 
     @property
     def is_working(self) -> bool:
         """Whether it accepts changes."""
-        return self._thread.is_alive() and not self._is_stopping
+        return all(each.is_alive() for each in self._threads) and not self._is_stopping
 
     @property
     def waiting(self) -> int:
@@ -148,10 +175,25 @@ class Writer:
             with self._changed:
                 while not self._line and not self._is_stopping:
                     self._changed.wait()
+                if self._busy:
+                    self._changed.wait_for(self._is_worthwhile, _MAX_GATHERING_SECONDS)
                 if not self._line:
-                    return
+                    if self._is_stopping:
+                        return
+                    # The other thread has taken it.
+                    continue
                 group = self._take_group()
-            self._do(group)
+                self._busy += 1
+            try:
+                self._do(group)
+            finally:
+                with self._changed:
+                    self._busy -= 1
+                    self._changed.notify()
+
+    def _is_worthwhile(self) -> bool:
+        """Whether to begin a transaction, also beside another one."""
+        return not self._busy or len(self._line) >= WORTHWHILE_BATCH_SIZE
 
     def _take_group(self) -> list[_QueuedPiece]:
         """The first in line, and those behind it that go to the same handler."""

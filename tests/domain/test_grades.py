@@ -31,7 +31,7 @@ def attempt(number: int, points: str, *, days_late: int = 0, pending: str = "0")
 
 
 def test_a_free_attempt_uses_none_and_counts_like_any_other() -> None:
-    free = replace(attempt(2, "8"), is_free=True)
+    free = attempt(2, "8")._replace(is_free=True)
 
     standing = settle(POLICY, [attempt(1, "2"), free, attempt(3, "5")])
 
@@ -215,7 +215,7 @@ def test_an_attempt_after_a_decision_comes_to_what_all_together_do(
 ) -> None:
     """A review, an override or an extension settles all; the next attempt goes on from there."""
     *before, new = attempts
-    reviewed = [replace(each, points=data.draw(POINTS), pending=Decimal(0)) for each in before]
+    reviewed = [each._replace(points=data.draw(POINTS), pending=Decimal(0)) for each in before]
 
     standing = settle_next(
         policy,

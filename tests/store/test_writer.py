@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -15,14 +15,22 @@ from grader.errors import KeysetError, NotFound, Unavailable
 from grader.store import writer as writer_module
 from grader.store.database import Database, Session
 from grader.store.queries.courses import add_course, has_course
-from grader.store.writer import Writer
+from grader.store.writer import WORTHWHILE_BATCH_SIZE, Writer
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 
 
 @pytest.fixture
 def writer(database: Database) -> Iterator[Writer]:
-    writer = Writer(database).start()
+    # One transaction after the other, so that a test knows what waits for what.
+    writer = Writer(database, transactions=1).start()
+    yield writer
+    writer.stop()
+
+
+@pytest.fixture
+def wide_writer(postgresql_database: Database) -> Iterator[Writer]:
+    writer = Writer(postgresql_database).start()
     yield writer
     writer.stop()
 
@@ -180,6 +188,82 @@ def test_stopping_finishes_what_waits_and_takes_nothing_more(database: Database)
     assert [future.result(0) for future in futures] == ["first", "second"]
     with pytest.raises(Unavailable):
         writer.put(courses.add, "third")
+
+
+# Two transactions at once
+
+
+def begin(writer: Writer, name: str) -> tuple[Courses, Future[str]]:
+    """Begin a transaction that ends when its courses are free."""
+    courses = Courses()
+    future = writer.put(courses.add, name)
+    assert courses.has_begun.wait(10)
+    return courses, future
+
+
+def test_on_postgresql_a_long_transaction_keeps_nobody_waiting(
+    wide_writer: Writer, postgresql_database: Database
+) -> None:
+    courses, long = begin(wide_writer, "long")
+
+    assert wide_writer.put(free().add, "short").result(10) == "short"
+
+    assert not long.done()
+    assert is_there(postgresql_database, "short")
+    courses.is_free.set()
+    assert long.result(10) == "long"
+
+
+def test_few_pieces_wait_for_the_transaction_under_way_and_many_begin_another(
+    wide_writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "_MAX_GATHERING_SECONDS", 60)
+    courses, long = begin(wide_writer, "long")
+    others = free()
+
+    futures = [wide_writer.put(others.add, f"few-{n}") for n in range(WORTHWHILE_BATCH_SIZE - 1)]
+    assert not others.has_begun.wait(0.1)
+    futures.append(wide_writer.put(others.add, "enough"))
+
+    assert [future.result(10) for future in futures][-1] == "enough"
+    assert [len(each) for each in others.groups] == [WORTHWHILE_BATCH_SIZE]
+    assert not long.done()
+    courses.is_free.set()
+    assert long.result(10) == "long"
+
+
+def test_few_pieces_are_done_when_the_transaction_under_way_ends(
+    wide_writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "_MAX_GATHERING_SECONDS", 60)
+    courses, long = begin(wide_writer, "long")
+    few = wide_writer.put(free().add, "few")
+    courses.is_free.set()
+
+    assert (long.result(10), few.result(10)) == ("long", "few")
+
+
+def test_on_sqlite_one_transaction_waits_for_the_other(sqlite_database: Database) -> None:
+    writer = Writer(sqlite_database).start()
+    courses, long = begin(writer, "long")
+    others = free()
+    short = writer.put(others.add, "short")
+
+    assert not others.has_begun.wait(0.1)
+
+    courses.is_free.set()
+    assert (long.result(10), short.result(10)) == ("long", "short")
+    writer.stop()
+
+
+def test_stopping_waits_for_both_transactions(postgresql_database: Database) -> None:
+    writer = Writer(postgresql_database).start()
+    begun = [begin(writer, name) for name in ("first", "second")]
+    for courses, _ in begun:
+        threading.Timer(0.05, courses.is_free.set).start()
+    writer.stop()
+
+    assert [future.result(0) for _, future in begun] == ["first", "second"]
 
 
 # From event loops

@@ -85,7 +85,7 @@ def check_attempts(session: Session, rules: PublicationRules, tally: AuditCheck)
         if history.is_complete:
             for text in _wrong_repeat(session, attempt, history.attempts):
                 tally.report(attempt.id, text)
-        history.attempts.append(replace(attempt, answer=None))
+        history.attempts.append(attempt._replace(answer=None))
         for text in _faults(attempt, used, rules, given, count_used(history.attempts)):
             tally.report(attempt.id, text)
 

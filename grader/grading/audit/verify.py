@@ -6,7 +6,7 @@ It only reads, and sees one snapshot, so it can run beside a live service.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import groupby, islice
@@ -219,7 +219,7 @@ def _differences(
 
 
 def _wrong(stored: GradeLine, computed: GradeLine) -> str:
-    names = [each.name for each in fields(GradeLine) if each.name not in _BOOKKEEPING_FIELDS]
+    names = [each for each in GradeLine._fields if each not in _BOOKKEEPING_FIELDS]
     if lacks_counted_points(stored):
         # The next attempt will bring them.
         names = [each for each in names if each not in ("counted_points", "counted_pending")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
@@ -270,4 +270,4 @@ def make_grade_line(
     )
     if before is None or line == before:
         return line
-    return replace(line, changes=before.changes + 1, changed_at=at)
+    return line._replace(changes=before.changes + 1, changed_at=at)

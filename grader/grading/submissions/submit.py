@@ -422,6 +422,9 @@ class _Batch:
                     reviews={},
                     **self._report_options(each.pending, each.attempt, grades[each.attempt.part]),
                 )
+                if fields["receipt"] is each.receipt:
+                    # It is stored in the form in which it is sent.
+                    fields["receipt"] = each.line.receipt
                 self._answer(each.pending, 201, each.attempt.id, write_attempt_report(fields))
 
 

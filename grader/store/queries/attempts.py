@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
-from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -35,8 +34,7 @@ from grader.store.upserts import insert_missing
 StudentQuestion = tuple[str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptLine:
+class AttemptLine(NamedTuple):
     """An answer as it was sent.
 
     `repeats_attempt_id` is the attempt with the same answer that this one repeats by a changed
@@ -67,8 +65,7 @@ class AttemptLine:
         return self.repeats_attempt_id is not None
 
 
-@dataclass(frozen=True, slots=True)
-class JudgementLine:
+class JudgementLine(NamedTuple):
     """How an attempt came out by one version of the rubric."""
 
     id: str
@@ -100,35 +97,8 @@ class JudgementLine:
 #: An attempt with its latest judgement.
 JudgedAttempt = tuple[AttemptLine, JudgementLine]
 
-_ATTEMPT: tuple[Any, ...] = (
-    AttemptRow.id,
-    AttemptRow.run_id,
-    AttemptRow.enrolment_id,
-    AttemptRow.assignment,
-    AttemptRow.question,
-    AttemptRow.number,
-    AttemptRow.answer,
-    AttemptRow.answer_digest,
-    AttemptRow.publication_id,
-    AttemptRow.uses_attempt_id,
-    AttemptRow.repeats_attempt_id,
-    AttemptRow.received_at,
-)
-_JUDGEMENT = (
-    JudgementRow.id,
-    JudgementRow.attempt_id,
-    JudgementRow.number,
-    JudgementRow.rubric_version,
-    JudgementRow.verdicts,
-    JudgementRow.misconceptions,
-    JudgementRow.uses,
-    JudgementRow.awarded,
-    JudgementRow.possible,
-    JudgementRow.pending,
-    JudgementRow.needs_person,
-    JudgementRow.receipt,
-    JudgementRow.judged_at,
-)
+_ATTEMPT = list_columns(AttemptRow, AttemptLine)
+_JUDGEMENT = list_columns(JudgementRow, JudgementLine)
 
 
 def _is_latest_judgement() -> ColumnElement[bool]:
@@ -306,12 +276,6 @@ def _split_row(row: tuple[Any, ...]) -> JudgedAttempt:
     return AttemptLine(*row[: len(_ATTEMPT)]), JudgementLine(*row[len(_ATTEMPT) :])
 
 
-_ATTEMPT_NAMES = tuple(column.key for column in _ATTEMPT)
-_JUDGEMENT_NAMES = tuple(column.key for column in _JUDGEMENT)
-_get_attempt_values = attrgetter(*_ATTEMPT_NAMES)
-_get_judgement_values = attrgetter(*_JUDGEMENT_NAMES)
-
-
 def add_attempts(
     session: Session,
     judged: Sequence[JudgedAttempt],
@@ -322,14 +286,14 @@ def add_attempts(
     insert_rows(
         session,
         get_table(AttemptRow),
-        (*_ATTEMPT_NAMES, "stored_at"),
-        [(*_get_attempt_values(attempt), at) for attempt, _ in judged],
+        (*AttemptLine._fields, "stored_at"),
+        [(*attempt, at) for attempt, _ in judged],
     )
     insert_rows(
         session,
         get_table(JudgementRow),
-        (*_JUDGEMENT_NAMES, "run_id"),
-        [(*_get_judgement_values(judgement), attempt.run_id) for attempt, judgement in judged],
+        (*JudgementLine._fields, "run_id"),
+        [(*judgement, attempt.run_id) for attempt, judgement in judged],
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Select, and_, bindparam, insert, or_, select, update
 
@@ -87,8 +87,7 @@ def get_secret(session: Session, *, run_id: str) -> bytes:
     return secret
 
 
-@dataclass(frozen=True, slots=True)
-class EnrolmentLine:
+class EnrolmentLine(NamedTuple):
     """A person's place in a course run."""
 
     id: str

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Select, Update, bindparam, func, insert, or_, select, update
 
@@ -75,8 +75,7 @@ def add_tokens(session: Session, tokens: Iterable[tuple[TokenLine, str]], *, by:
         session.execute(insert(TokenRow), rows)
 
 
-@dataclass(frozen=True, slots=True)
-class ValidToken:
+class ValidToken(NamedTuple):
     """A token that is not revoked, with its owner: a person, or a course run."""
 
     id: str

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
-from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Select, func, select
 
@@ -22,8 +20,7 @@ from grader.store.tables.decisions import GradeRow, TotalRow
 from grader.store.upserts import insert_or_replace_from
 
 
-@dataclass(frozen=True, slots=True)
-class GradeLine:
+class GradeLine(NamedTuple):
     """A student's grade for one question; `changes` counts how often it changed.
 
     `counted_points` and `counted_pending` are what the counted attempt earned, reviews included,
@@ -57,11 +54,6 @@ class GradeLine:
 _GRADE = list_columns(GradeRow, GradeLine)
 
 
-# Much faster than `asdict`, which copies every value, and a publication settles thousands.
-_GRADE_FIELDS = tuple(each.name for each in fields(GradeLine))
-_get_grade_values = attrgetter(*_GRADE_FIELDS)
-
-
 _PART = ("enrolment_id", "assignment", "question")
 
 
@@ -81,8 +73,7 @@ def find_grades(
     return {each.part: each for each in lines}
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressLine:
+class ProgressLine(NamedTuple):
     """A student's grade for one question, with what the next attempt there needs to know."""
 
     grade: GradeLine
@@ -158,8 +149,8 @@ def put_grades(session: Session, grades: Sequence[GradeLine]) -> None:
     insert_rows(
         session,
         get_table(GradeRow),
-        _GRADE_FIELDS,
-        [_get_grade_values(each) for each in grades],
+        GradeLine._fields,
+        grades,
         key=("enrolment_id", "assignment", "question"),
     )
     if grades:

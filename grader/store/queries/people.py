@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import func, insert, select, update
 
@@ -14,8 +14,7 @@ from grader.store.rows import list_columns, make_id, split_into_batches, to_line
 from grader.store.tables.people import PersonRow
 
 
-@dataclass(frozen=True, slots=True)
-class PersonLine:
+class PersonLine(NamedTuple):
     """A person."""
 
     id: str
@@ -46,7 +45,7 @@ def add_person(
 
 def add_people(session: Session, people: Iterable[PersonLine], *, at: datetime) -> None:
     """Add many people at once."""
-    rows = [asdict(each) | {"made_at": at} for each in people]
+    rows = [each._asdict() | {"made_at": at} for each in people]
     if rows:
         session.execute(insert(PersonRow), rows)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
@@ -427,9 +427,7 @@ def test_after_a_regrade_the_newest_judgement_holds(classroom: Classroom) -> Non
         judged = list_judged_of_question(session, run_id=RUN.id, assignment=HOMEWORK)
         attempt, judgement = judged[0]
         verdicts = [each | {"outcome": "not_met", "credit": "0"} for each in judgement.verdicts]
-        again = replace(
-            judgement, id="jud_again", number=2, awarded=Decimal(0), verdicts=verdicts
-        )  # fmt: skip
+        again = judgement._replace(id="jud_again", number=2, awarded=Decimal(0), verdicts=verdicts)
         row = {
             column.key: getattr(again, column.key, attempt.run_id)
             for column in JudgementRow.__table__.columns

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -92,7 +91,7 @@ def test_every_policy_is_written_as_the_model_would_write_it(
     with world.database.read() as session:
         published = context.in_force(session, run_id="one", assignment=EXPLORATION)
     fields = build_attempt_fields(
-        replace(attempt, received_at=NOW.replace(microsecond=120_000)),
+        attempt._replace(received_at=NOW.replace(microsecond=120_000)),
         decode_judgement(line),
         Receipt.model_validate(line.receipt),
         rubric=published.rubric("3b"),
