@@ -136,7 +136,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         if self.cycle is not None:
             # It has what uvicorn's cycle uses of a transport, and no more.
-            self.cycle.transport = _LingeringTransport(self)  # type: ignore[assignment]
+            self.cycle.transport = _ResponseTransport(self, self.cycle)  # type: ignore[assignment]
 
     def on_body(self, body: bytes) -> None:
         """Pass on a piece of the body."""
@@ -293,17 +293,33 @@ class DeadlineProtocol(HttpToolsProtocol):
             timer.cancel()
 
 
-class _LingeringTransport:
-    """What a response is written to: the connection, except that it is closed with care."""
+class _ResponseTransport:
+    """What a response is written to: the connection, except that it is closed with care.
 
-    def __init__(self, protocol: DeadlineProtocol) -> None:
+    The head goes with the first piece of the body: each write is a call of the system, which takes
+    longer than to put the two together.
+    """
+
+    def __init__(self, protocol: DeadlineProtocol, cycle: RequestResponseCycle) -> None:
         self._protocol = protocol
+        self._cycle = cycle
+        self._has_begun = False
+        self._head = b""
 
     def write(self, data: bytes) -> None:
-        self._protocol.transport.write(data)
+        # Before the response there may be a 100 Continue, for which the client waits.
+        if self._cycle.response_started and not self._has_begun:
+            self._has_begun = True
+            if self._cycle.scope["method"] != "HEAD":
+                self._head = data
+                return
+        head, self._head = self._head, b""
+        self._protocol.transport.write(head + data if head else data)
 
     def is_closing(self) -> bool:
         return self._protocol.transport.is_closing()
 
     def close(self) -> None:
+        if self._head:
+            self.write(b"")
         self._protocol.close_lingering()

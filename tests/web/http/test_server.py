@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 from fastapi import APIRouter, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from grader.web.http.server import Deadlines
 from tests.support.sample_app import make_sample
@@ -37,8 +37,21 @@ def port() -> Iterator[int]:
     async def wait_for_body(request: Request) -> int:
         return len(await request.body())
 
+    @router.get("/pieces")
+    def send_pieces() -> StreamingResponse:
+        return StreamingResponse(iter([b"one ", b"two ", b"three"]))
+
+    @router.get("/broken")
+    def break_off() -> StreamingResponse:
+        return StreamingResponse(_fail())
+
     with serve(make_sample(router).app, QUICK) as port:
         yield port
+
+
+def _fail() -> Iterator[bytes]:
+    raise RuntimeError("after the head")
+    yield b""
 
 
 def test_a_connection_serves_several_requests(port: int) -> None:
@@ -64,6 +77,49 @@ def test_requests_may_be_sent_ahead(port: int) -> None:
         answers = read_all(connection)
 
     assert answers.count(b"HTTP/1.1 200 OK") == 3
+
+
+def test_a_response_without_a_body_is_sent_at_once(port: int) -> None:
+    head = GET.replace(b"GET", b"HEAD")
+    with connect(port) as connection:
+        connection.sendall(head + head + LAST_GET.replace(b"GET", b"HEAD"))
+        answers = read_all(connection)
+
+    assert answers.count(b"HTTP/1.1 200 OK") == 3
+    assert answers.endswith(b"\r\n\r\n")
+
+
+def test_who_expects_it_is_told_to_continue_before_the_response(port: int) -> None:
+    with connect(port) as connection:
+        connection.sendall(
+            b"POST /patient HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+            b"Expect: 100-continue\r\nConnection: close\r\n\r\n"
+        )
+        assert connection.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(b"12345")
+        answer = read_all(connection)
+
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert answer.endswith(b"\r\n\r\n5")
+
+
+def test_a_response_in_pieces_comes_whole(port: int) -> None:
+    with connect(port) as connection:
+        connection.sendall(LAST_GET.replace(b"/api/v1/when", b"/pieces"))
+        answer = read_all(connection)
+
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 OK")
+    assert body == b"4\r\none \r\n4\r\ntwo \r\n5\r\nthree\r\n0\r\n\r\n"
+
+
+def test_a_response_that_breaks_off_is_not_taken_for_whole(port: int) -> None:
+    with connect(port) as connection:
+        connection.sendall(GET.replace(b"/api/v1/when", b"/broken"))
+        answer = read_all(connection)
+
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert not answer.endswith(b"0\r\n\r\n")
 
 
 def test_slow_heads_are_cut_while_others_are_served(port: int) -> None:
