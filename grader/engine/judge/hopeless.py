@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.engine.judge.measured import count_within, find_finite_rows, find_threshold
+from grader.engine.judge.tallies import count_within, find_finite_rows, find_threshold
 from grader.engine.question import Level, MeasuredCriterion, Question
 from grader.engine.random.keysets import KeySets
 from grader.engine.sample.context import (
