@@ -126,11 +126,11 @@ def stack_fixed(
 
 def _list_places(cases: Sequence[JudgeCase], criteria: Sequence[SampledCriterion]) -> list[int]:
     """The places of the cases that count for some of these criteria."""
+    if not criteria:
+        return []
     ids = {each.id for each in criteria}
     return [
-        place
-        for place, case in enumerate(cases)
-        if ids and (case.criteria is None or case.criteria & ids)
+        place for place, case in enumerate(cases) if case.criteria is None or case.criteria & ids
     ]
 
 

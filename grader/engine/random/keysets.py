@@ -7,7 +7,7 @@ key, `+ sqrt(by) zeta mu_i`), `k q = mu q + Z (sqrt(alpha) q)` needs one product
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -173,7 +173,7 @@ class SampledKeys(LazyMatrix):
             return softmax(self.times(vectors), spare=True)
         middle = multiply_columns(self.mean, vectors).swapaxes(1, 2)
         small = self.deviation * vectors[:, 0]
-        reach = _MAX_NORMAL * np.sqrt(np.einsum("bi,bi->b", small, small))
+        reach = _MAX_NORMAL * np.sqrt(np.vecdot(small, small))
         noise = self._multiply_noise(small)
         weights = softmax_around(middle, noise, reach=reach, buffers=self.buffers)
         return weights.swapaxes(1, 2)
@@ -211,18 +211,21 @@ def sample_key_sets(
 ) -> Environment:
     """Add the key sets' numbers and the named quantities; the caller silences warnings."""
     values = dict(environment.values)
-    # Several times faster than `dataclasses.replace`.
-    known = Environment(
-        values,
-        environment.indices,
-        environment.kept,
-        environment.ready,
-        environment.read_once,
-        environment.buffers,
-    )
+    known = replace(environment, values=values)
+    add_key_sets(key_sets, names, values, known, source)
+    return known
+
+
+def add_key_sets(
+    key_sets: KeySets,
+    names: Set[str],
+    values: dict[str, Array | LazyMatrix],
+    known: Environment,
+    source: NoiseSource,
+) -> None:
+    """Add the same to the values of an environment that is still being built."""
     for name, node in key_sets.numbers.items():
         if name not in values:
             values[name] = Evaluation(known).value(node)
     for name in names:
         values[name] = key_sets.rules[name].sample(name, source, known)
-    return known

@@ -89,7 +89,7 @@ def scale_down_answers(
         name: value
         for name in names
         if isinstance(value := environment.values.get(name), np.ndarray)
-        and not (value.max() < bound and value.min() > -bound)
+        and not np.maximum.reduce(np.abs(value), axis=None) < bound
     }
     shrunk: NDArray[np.bool_] = np.zeros(1, dtype=bool)
     if not large:

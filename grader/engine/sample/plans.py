@@ -144,7 +144,7 @@ def _fixed_parts(node: Node, drawn: frozenset[str]) -> Iterator[Node]:
 def plan_for(question: Question, nodes: Sequence[Node]) -> Plan:
     """The way to some nodes' values."""
     # A plan keeps its nodes, so that their identities cannot pass to others.
-    wanted = tuple(id(node) for node in nodes)
+    wanted = tuple(map(id, nodes))
     plan = question.known.get(wanted)
     if not isinstance(plan, Plan):
         plan = question.known[wanted] = _make_plan(question, nodes)

@@ -74,7 +74,8 @@ def compute_norm(vectors: Array) -> Array:
 def _find_extremes(values: Array) -> tuple[float, float]:
     """The smallest and the largest number; NaN where there is none."""
     if values.size > 1:
-        return float(values.min()), float(values.max())
+        least, most = np.minimum.reduce(values, axis=None), np.maximum.reduce(values, axis=None)
+        return float(least), float(most)
     # Several times faster, and most values that no key set changes are single numbers.
     value = values.item() if values.size else math.nan
     return value, value
