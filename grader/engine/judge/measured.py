@@ -14,6 +14,7 @@ from grader.domain.verdicts import Evidence, Outcome, Reason, Scaling, Verdict
 from grader.engine.judge.tallies import Tally, get_scale
 from grader.engine.question import MeasuredCriterion, Question
 from grader.engine.sample.context import (
+    NONE_SHRUNK,
     OVERFLOW_EXPONENT,
     SATURATED_EXPONENT,
     SamplingContext,
@@ -25,7 +26,7 @@ from grader.engine.sample.context import (
 from grader.engine.sample.observe import observe, select_rows
 from grader.engine.sample.plans import list_saturating_fields, plan_for
 from grader.formula.eval.buffers import KeptBuffers, borrow_buffers
-from grader.formula.eval.evaluate import Environment, replace_buffers
+from grader.formula.eval.evaluate import Environment
 
 Array = NDArray[Any]
 
@@ -98,9 +99,8 @@ def measure(
     tallies = _tally(question, criteria, environment, context)
     answers = len(tallies[0].counts)
     scaling = [Scaling.NONE] * answers
-    if is_saturated.any():
-        shrunk = np.broadcast_to(is_saturated, (answers,))
-        scaling = [Scaling.SATURATED if each else Scaling.NONE for each in shrunk]
+    if is_saturated is not NONE_SHRUNK:
+        scaling = [Scaling.SATURATED if each else Scaling.NONE for each in is_saturated]
     rows = _list_rows_without_value(tallies)
     if not rows:
         return Measurements(tallies, scaling, frozenset())
@@ -191,7 +191,6 @@ def _tally_in(
     answers = count_answers(environment)
     waiting: Sequence[int] = range(answers)
     first = 0
-    environment = replace_buffers(environment, buffers)
     for last in question.key_sets.counts if question.key_sets else (1,):
         source = context.source(first, last) if question.key_sets else None
         for batch in split_into_batches(plan, answers=len(waiting), key_sets=last - first):
@@ -200,7 +199,7 @@ def _tally_in(
             if len(rows) < answers:
                 few = select_rows(environment, batch if first == 0 else np.array(rows))
             buffers.restart()
-            seen = observe(question, few, nodes, source)
+            seen = observe(question, few, nodes, source, buffers)
             for tally, measured in zip(tallies, seen.values, strict=True):
                 tally.add(measured, seen.kept, rows)
         waiting = [row for row in waiting if any(tally.rule(row).is_open for tally in tallies)]

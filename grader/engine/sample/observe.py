@@ -13,6 +13,7 @@ from grader.engine.question import Question
 from grader.engine.random.keysets import NoiseSource, add_key_sets
 from grader.engine.random.variants import Variant, stack_variants
 from grader.engine.sample.plans import Plan, plan_for
+from grader.formula.eval.buffers import FRESH, Buffers
 from grader.formula.eval.evaluate import Environment, Evaluation
 from grader.formula.typed.tree import Node
 
@@ -91,35 +92,37 @@ def select_rows(environment: Environment, rows: NDArray[np.intp] | slice) -> Env
         {name: select(value) for name, value in environment.values.items()},
         {name: select(index) for name, index in environment.indices.items()},
         ready={node: select(value) for node, value in environment.ready.items()},
-        buffers=environment.buffers,
     )
 
 
 def observe(
-    question: Question, environment: Environment, nodes: Sequence[Node], source: NoiseSource | None
+    question: Question,
+    environment: Environment,
+    nodes: Sequence[Node],
+    source: NoiseSource | None,
+    buffers: Buffers = FRESH,
 ) -> Observations:
     """Compute quantities on the source's key sets, of shape (answers, key sets, …).
 
     Values may hold infinities and NaN where an answer overflows; the caller looks. They may lie in
-    the environment's buffers.
+    the buffers.
     """
     with np.errstate(all="ignore"):
         np.setbufsize(_BROADCAST_NUMBERS)
-        return _observe(question, environment, nodes, source)
+        return _observe(question, environment, nodes, source, buffers)
 
 
 def _observe(
-    question: Question, environment: Environment, nodes: Sequence[Node], source: NoiseSource | None
+    question: Question,
+    environment: Environment,
+    nodes: Sequence[Node],
+    source: NoiseSource | None,
+    buffers: Buffers,
 ) -> Observations:
     plan = plan_for(question, nodes)
     values = dict(environment.values)
     known = Environment(
-        values,
-        environment.indices,
-        None,
-        environment.ready,
-        plan.read_once,
-        environment.buffers,
+        values, environment.indices, None, environment.ready, plan.read_once, buffers
     )
     if question.key_sets is not None and source is not None and plan.samples:
         add_key_sets(question.key_sets, plan.samples, values, known, source)

@@ -11,7 +11,6 @@ from grader.engine.random.variants import stack_variants
 from grader.engine.sample.observe import add_fixed_values, observe
 from grader.engine.sample.plans import plan_for
 from grader.formula.eval.buffers import borrow_buffers
-from grader.formula.eval.evaluate import replace_buffers
 from grader.formula.typed.tree import FunctionCall, Name, Node, list_nodes
 from tests.support.rubrics import judge_of, submit
 
@@ -105,8 +104,7 @@ def test_observations_do_not_lie_in_the_buffers_of_the_thread() -> None:
     (kept,) = observe(judge.question, environment, [weights], source).values
     before = kept.copy()
     with borrow_buffers() as buffers:
-        inside = replace_buffers(environment, buffers)
-        (overwritten,) = observe(judge.question, inside, [weights], source).values
+        (overwritten,) = observe(judge.question, environment, [weights], source, buffers).values
         overwritten[:] = 0
 
     np.testing.assert_array_equal(kept, before)
