@@ -7,6 +7,9 @@ d, and it is computed once for a variant, while x differs from key set to key se
 
 Where x is a softmax, its numbers sum to one, and `M x - t` is `(M - t 1^T) x`: then R is the
 triangle of this difference, and nothing need be subtracted on every key set.
+
+The total variation of a softmax w from weights t is, because w sums to one and is never negative,
+`sum of max(t_i - w_i, 0)` and `(1 - sum of t) / 2`: only the keys that t gives weight to count.
 """
 
 from __future__ import annotations
@@ -49,6 +52,10 @@ def reduce_distances(
                 moving = steps[moving.name]
             if is_fixed(target) and _is_reducible(moving, is_fixed):
                 return _make_reduced(node, moving, target, steps)
+    if isinstance(node, FunctionCall) and node.name == "tv":
+        for weights, target in (node.arguments, reversed(node.arguments)):
+            if is_fixed(target) and _is_softmax(weights, steps):
+                return _make_shortfall(node, weights, target)
     return _map_children(node, lambda child: reduce_distances(child, steps, once, is_fixed))
 
 
@@ -124,12 +131,64 @@ def _compute_reduced_distance(
     return distances
 
 
+def _make_shortfall(node: FunctionCall, weights: Node, target: Node) -> Node:
+    size = target.shape.size
+    ranked = FunctionCall(
+        name="ranked",
+        function=_RANKED,
+        arguments=(target,),
+        shapes=(target.shape,),
+        shape=make_matrix_shape(2, size + 1),
+        start=node.start,
+    )
+    return replace(
+        node,
+        function=_SHORTFALL,
+        arguments=(ranked, weights),
+        shapes=(ranked.shape, weights.shape),
+    )
+
+
+def _rank_targets(targets: Array, *, shapes: Sequence[Shape]) -> Array:
+    """The numbers of each target, the largest first, above their places.
+
+    In the last column stands half of what the target lacks to one.
+    """
+    places = np.argsort(-targets, axis=-1, kind="stable")
+    ranked = np.zeros((*targets.shape[:2], 2, targets.shape[2] + 1))
+    ranked[..., 0, :-1] = np.take_along_axis(targets, places, axis=-1)
+    ranked[..., 1, :-1] = places
+    ranked[..., 0, -1] = (1 - targets.sum(axis=-1)) / 2
+    return ranked
+
+
+def _compute_shortfall(
+    ranked: Array, weights: Array, *, shapes: Sequence[Shape], spare: bool, buffers: Buffers
+) -> Array:
+    assert ranked.shape[1] == 1, "no key set changes what the variant fixes"
+    # Where some answers give weight to fewer keys than others, the rest of theirs adds nothing.
+    count = np.count_nonzero(np.maximum.reduce(ranked[:, 0, 0, :-1], axis=0) > 0)
+    places = ranked[:, 0, 1, :count].astype(np.intp)
+    answers, key_sets, keys = weights.shape
+    if answers > 1:
+        places = places + keys * np.arange(answers)[:, None]
+    # Sampled weights have the key sets on the last axis in memory, so that nothing is copied here.
+    lacking = weights.swapaxes(1, 2).reshape(answers * keys, key_sets).take(places, axis=0)
+    np.subtract(ranked[:, 0, 0, :count, None], lacking, out=lacking)
+    np.maximum(lacking, 0.0, out=lacking)
+    total: Array = np.add.reduce(lacking, axis=1)
+    total += ranked[:, 0, 0, -1:]
+    return total
+
+
 def _refuse_shapes(shapes: Sequence[Shape]) -> Shape:
     raise AssertionError("these functions have no name that could be called")
 
 
 _TRIANGLE = Function((2, 2), _refuse_shapes, _compute_triangle)
 _TRIANGLE_OF_DIFFERENCE = Function((2, 2), _refuse_shapes, _compute_triangle_of_difference)
+_RANKED = Function((1, 1), _refuse_shapes, _rank_targets)
+_SHORTFALL = Function((2, 2), _refuse_shapes, _compute_shortfall, reuses=True)
 _REDUCED_DISTANCE = Function((2, 2), _refuse_shapes, _compute_reduced_distance, reuses=True)
 
 
