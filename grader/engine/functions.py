@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from grader.domain.shapes import CONDITION, NUMBER, Kind, Shape, make_matrix_shape
 from grader.formula.eval.buffers import Buffers, select_part, split_for_cache
-from grader.formula.eval.functions import CORE_FUNCTIONS, Function, ShapeError, softmax
+from grader.formula.eval.functions import CORE_FUNCTIONS, Function, ShapeError
+from grader.formula.eval.softmax import softmax
 
 Array = NDArray[Any]
 

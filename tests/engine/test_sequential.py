@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grader.engine.judge.measured import Tally
 from grader.engine.judge.prefilter import KEY_SETS
+from grader.engine.judge.tallies import Scale
 from grader.engine.question import MeasuredCriterion
 from grader.engine.sequential import MIN_Z, Threshold, compute_threshold
 from tests.support.exact_looks import (
@@ -32,8 +32,8 @@ RUNS = 400_000
 ERROR = 0.0005
 
 
-def make_tally(*, answers: int, is_filtered: bool = False) -> Tally:
-    """The tally of the weights in c-i, which need shares of 0.99 and 0.9."""
+def make_scale(*columns: int, is_filtered: bool = False) -> Scale:
+    """Some of the levels of the weights in c-i, which need shares of 0.99 and 0.9."""
     question = rubric_of("self-attention-and-transformers/c-i").question
     criterion, key_sets = question.criterion("weights"), question.key_sets
     assert isinstance(criterion, MeasuredCriterion)
@@ -44,7 +44,8 @@ def make_tally(*, answers: int, is_filtered: bool = False) -> Tally:
         assert other is not None
         assert other.keep is not None
         key_sets = replace(key_sets, keep=other.keep)
-    return Tally(criterion, answers, key_sets)
+    levels = tuple(criterion.levels[column] for column in columns)
+    return Scale.of(replace(criterion, levels=levels), key_sets)
 
 
 @pytest.mark.parametrize("counts", SCHEDULES)
@@ -122,22 +123,22 @@ def test_the_prefilter_rejects_a_share_at_the_threshold_once_in_2000(share: floa
     assert 0 < refused <= ERROR
 
 
-def test_a_share_is_decided_if_and_only_if_its_interval_says_so() -> None:
-    tally = make_tally(answers=2001)
-    tally.passed[:] = np.arange(2001)[:, None]
-    tally.tried[:] = 2000
-    cleared, undecided = tally.decide()
+@pytest.mark.parametrize("column", [0, 1])
+def test_a_share_is_decided_if_and_only_if_its_interval_says_so(column: int) -> None:
+    scale = make_scale(column)
+    (threshold,) = scale.thresholds
+    assert threshold is not None
 
-    for column, threshold in enumerate(tally.thresholds):
-        assert threshold is not None
-        for passed in range(2001):
-            interval = threshold.compute_interval(passed, 2000)
-            assert cleared[passed, column] == (interval.low >= threshold.share)
-            assert undecided[passed, column] == (interval.low < threshold.share <= interval.high)
+    for passed in range(2001):
+        interval = threshold.compute_interval(passed, 2000)
+        ruling = scale.rule((passed,), 2000)
+        assert bool(ruling.credit) == (interval.low >= threshold.share)
+        assert ruling.is_open == (interval.low < threshold.share <= interval.high)
+        assert bool(ruling.possible) == (interval.high >= threshold.share)
 
 
 def test_a_filtered_question_has_wider_intervals() -> None:
-    plain, filtered = make_tally(answers=1), make_tally(answers=1, is_filtered=True)
+    plain, filtered = make_scale(0, 1), make_scale(0, 1, is_filtered=True)
 
     for wide, narrow in zip(filtered.thresholds, plain.thresholds, strict=True):
         assert wide is not None
@@ -150,7 +151,7 @@ def test_a_filtered_question_has_wider_intervals() -> None:
 def test_a_simulation_agrees_with_the_exact_calculation(true_share: float) -> None:
     column = 0 if true_share > 0.95 else 1
     awarded, refused, key_sets = simulate(true_share, column)
-    threshold = make_tally(answers=1).thresholds[column]
+    (threshold,) = make_scale(column).thresholds
     assert threshold is not None
     exact = compute_outcomes(threshold, THREE, true_share)
 
@@ -162,18 +163,19 @@ def test_a_simulation_agrees_with_the_exact_calculation(true_share: float) -> No
 
 
 def simulate(true_share: float, column: int) -> tuple[float, float, float]:
-    """How often the tally awards and refuses a level, and on how many key sets on average."""
+    """How often the scale awards and refuses a level, and on how many key sets on average."""
     generator = np.random.default_rng(20_251_020)
-    tally = make_tally(answers=RUNS)
+    scale = make_scale(column)
+    passed = np.zeros(RUNS, dtype=int)
     is_open = np.ones(RUNS, dtype=bool)
     awarded = drawn = 0
     for before, tried in zip((0, *THREE), THREE, strict=False):
         drawn += int(is_open.sum()) * (tried - before)
-        tally.passed[:, column] += generator.binomial(tried - before, true_share, RUNS)
-        tally.tried[:] = tried
-        cleared, undecided = tally.decide()
-        awarded += int((is_open & cleared[:, column]).sum())
-        is_open &= undecided[:, column]
+        passed += generator.binomial(tried - before, true_share, RUNS)
+        counts, places = np.unique(passed, return_inverse=True)
+        rulings = [scale.rule((each,), tried) for each in counts.tolist()]
+        awarded += int((is_open & np.array([bool(each.credit) for each in rulings])[places]).sum())
+        is_open &= np.array([each.is_open for each in rulings])[places]
     refused = RUNS - awarded - int(is_open.sum())
     return awarded / RUNS, refused / RUNS, drawn / RUNS
 

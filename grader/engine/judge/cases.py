@@ -222,6 +222,8 @@ def compute_used_arrays(answer: Answer, variant: Variant, names: Iterable[str]) 
 
 def stack_cases(cases: Sequence[JudgeCase]) -> Environment:
     """Cases side by side, each on its own variant."""
+    if len(cases) == 1:
+        return build_environment([cases[0].variant], cases[0].arrays)
     arrays = {
         name: np.concatenate([each.arrays[name] for each in cases]) for name in cases[0].arrays
     }

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.engine.judge.measured import count_within, find_finite_rows, find_threshold
+from grader.engine.judge.tallies import count_within, find_finite_rows, find_threshold
 from grader.engine.question import Level, MeasuredCriterion, Question
 from grader.engine.random.keysets import KeySets
 from grader.engine.sample.context import (
@@ -26,7 +26,7 @@ from grader.engine.sample.context import (
 from grader.engine.sample.observe import observe, select_rows
 from grader.engine.sample.plans import list_saturating_fields, plan_for
 from grader.formula.eval.buffers import borrow_buffers
-from grader.formula.eval.evaluate import Environment, replace_buffers
+from grader.formula.eval.evaluate import Environment
 
 Array = NDArray[Any]
 Flags = NDArray[np.bool_]
@@ -58,10 +58,9 @@ def find_hopeless(
     nodes = [each.measure for each in criteria]
     plan = plan_for(question, nodes)
     with borrow_buffers() as buffers:
-        environment = replace_buffers(environment, buffers)
         for rows in split_into_batches(plan, answers=len(is_hopeless), key_sets=tried):
             buffers.restart()
-            seen = observe(question, select_rows(environment, rows), nodes, source)
+            seen = observe(question, select_rows(environment, rows), nodes, source, buffers)
             for criterion, most, measured in zip(criteria, allowed, seen.values, strict=True):
                 # What is made from all key sets together cannot be foreseen from a few.
                 if measured.shape[1] > 1:

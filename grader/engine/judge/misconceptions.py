@@ -29,7 +29,7 @@ from grader.engine.sample.context import (
 from grader.engine.sample.observe import observe, select_rows
 from grader.engine.sample.plans import find_inputs, list_saturating_fields, plan_for
 from grader.formula.eval.buffers import borrow_buffers
-from grader.formula.eval.evaluate import Environment, replace_buffers
+from grader.formula.eval.evaluate import Environment
 from grader.formula.typed.tree import Node
 
 Array = NDArray[Any]
@@ -134,11 +134,10 @@ def _compute_shares(
     shares = np.zeros((len(conditions), len(answers)))
     plan = plan_for(question, conditions)
     with borrow_buffers() as buffers:
-        environment = replace_buffers(environment, buffers)
         for rows in split_into_batches(plan, answers=len(answers), key_sets=key_sets):
             buffers.restart()
             # All conditions are observed together, because they share what they are computed from.
-            seen = observe(question, select_rows(environment, rows), conditions, source)
+            seen = observe(question, select_rows(environment, rows), conditions, source, buffers)
             for line, holds in zip(shares, seen.values, strict=True):
                 line[rows] = _compute_share(holds, seen.kept)
     return shares

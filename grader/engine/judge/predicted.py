@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,17 +41,16 @@ _LENGTHS_BETWEEN = 16
 SATURATED_WITHIN, COMPARABLE_WITHIN = 1.0, 4.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Predictions:
     """How predicted numbers compare: verdicts by answer and criterion."""
 
     verdicts: Sequence[Sequence[Verdict]]
 
-    @cached_property
-    def credits(self) -> tuple[Array, Array]:
-        """The credit awarded, and the credit that is not ruled out, which is the same."""
-        credits = np.array([[float(each.credit) for each in line] for line in self.verdicts])
-        return credits, credits
+    def get_credit(self, row: int, column: int) -> tuple[Decimal, Decimal]:
+        """The credit that is not ruled out, then the one awarded, which is the same."""
+        credit = self.verdicts[row][column].credit
+        return credit, credit
 
     def make_verdict(self, row: int, column: int) -> Verdict:
         """The verdict on one answer by one criterion."""

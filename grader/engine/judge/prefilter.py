@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.engine.judge.judge import Judge
-from grader.engine.judge.measured import count_within
+from grader.engine.judge.tallies import count_within
 from grader.engine.question import Level, MeasuredCriterion
 from grader.engine.sample.context import SATURATED_EXPONENT, scale_down_answers, split_into_batches
 from grader.engine.sample.observe import compute_fixed_values, observe, select_rows

@@ -7,10 +7,9 @@ must hold on every variant, and on each from some size on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from itertools import groupby
-from typing import Any, NamedTuple, Protocol
-
-from numpy.typing import NDArray
+from typing import NamedTuple, Protocol
 
 from grader.domain.verdicts import Outcome, Reason, Verdict
 from grader.engine.judge.cases import JudgeCase, stack_cases
@@ -21,15 +20,12 @@ from grader.engine.sample.context import SamplingContext
 from grader.engine.sample.observe import add_fixed_values
 from grader.formula.eval.evaluate import Environment
 
-Array = NDArray[Any]
-
 
 class Judged(Protocol):
     """How answers came out by some criteria."""
 
-    @property
-    def credits(self) -> tuple[Array, Array]:
-        """The credit awarded, and the credit that is not ruled out; (answers, criteria) each."""
+    def get_credit(self, row: int, column: int) -> tuple[Decimal, Decimal]:
+        """The credit that is not ruled out, then the one awarded, of one answer by a criterion."""
         ...
 
     def make_verdict(self, row: int, column: int) -> Verdict:
@@ -51,13 +47,12 @@ class Finding(NamedTuple):
     column: int
 
     @property
-    def credit(self) -> tuple[float, float]:
+    def credit(self) -> tuple[Decimal, Decimal]:
         """The credit that is not ruled out, then the one awarded.
 
         Findings are compared by it: what is certainly wrong comes before what is undecided.
         """
-        awarded, possible = (float(each[self.row, self.column]) for each in self.judged.credits)
-        return possible, awarded
+        return self.judged.get_credit(self.row, self.column)
 
     def make_verdict(self, reason: Reason | None) -> Verdict:
         """The verdict on this case, with a reason why it failed where others did not."""
@@ -131,11 +126,11 @@ def stack_fixed(
 
 def _list_places(cases: Sequence[JudgeCase], criteria: Sequence[SampledCriterion]) -> list[int]:
     """The places of the cases that count for some of these criteria."""
+    if not criteria:
+        return []
     ids = {each.id for each in criteria}
     return [
-        place
-        for place, case in enumerate(cases)
-        if ids and (case.criteria is None or case.criteria & ids)
+        place for place, case in enumerate(cases) if case.criteria is None or case.criteria & ids
     ]
 
 

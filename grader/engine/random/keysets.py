@@ -6,9 +6,8 @@ key, `+ sqrt(by) zeta mu_i`), `k q = mu q + Z (sqrt(alpha) q)` needs one product
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from grader.formula.eval.evaluate import (
     multiply_columns,
     take_row,
 )
-from grader.formula.eval.functions import softmax, softmax_near_zero
+from grader.formula.eval.softmax import softmax, softmax_around
 from grader.formula.typed.tree import Node
 
 Array = NDArray[Any]
@@ -31,10 +30,8 @@ Array = NDArray[Any]
 PRACTICE = "practice"
 GRADING = "grading"
 
-# Scores this far from zero have exponentials that are neither zero nor infinite.
-_MAX_NEAR_ZERO = 600.0
-# No standard normal vector of length d is longer than sqrt(d) and this: one in 10^21 would be.
-_MAX_EXCESS = 10.0
+# No standard normal number is farther from zero: one in 10^23 would be.
+_MAX_NORMAL = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,33 +149,34 @@ class SampledKeys(LazyMatrix):
         if vectors.shape[1] != 1:
             return np.asarray(np.matmul(self.whole(), vectors[..., None])[..., 0])
         middle = multiply_columns(self.mean, vectors).swapaxes(1, 2)
-        # The vector is scaled first, or a large one would overflow in the product.
-        scores = self._add_noise(middle, self.deviation * vectors[:, 0])
+        scores = self._multiply_noise(self.deviation * vectors[:, 0])
+        scores += middle
         if self.position is not None and self.stretch is not None:
             answers = np.arange(len(scores))
             shift = take_row(middle[:, None], self.position)[:, 0, 0]
             scores[answers, self.position] += self.stretch * shift[:, None]
         return scores.swapaxes(1, 2)
 
-    def _add_noise(self, middle: Array, vectors: Array) -> Array:
-        """Scores of shape (B, n, S): those of the means, and the noise times a scaled vector."""
+    def _multiply_noise(self, vectors: Array) -> Array:
+        """The noise times one vector per answer, of shape (B, n, S).
+
+        The vectors are scaled by the deviation before, or large ones would overflow in the product.
+        """
         keys, sets, _ = self.noise.shape
-        scores = self.buffers.take((len(vectors), keys, sets))
-        np.matmul(vectors, self.noise.swapaxes(1, 2), out=scores.swapaxes(0, 1))
-        scores += middle
-        return scores
+        product = self.buffers.take((len(vectors), keys, sets))
+        np.matmul(vectors, self.noise.swapaxes(1, 2), out=product.swapaxes(0, 1))
+        return product
 
     def softmax_times(self, vectors: Array) -> Array:
         """Softmax of the keys times one vector per answer: weights of shape (B, S, n)."""
-        if vectors.shape[1] == 1 and self.stretch is None:
-            middle = multiply_columns(self.mean, vectors).swapaxes(1, 2)
-            small = self.deviation * vectors[:, 0]
-            root = math.sqrt(small.shape[1])
-            reach = np.abs(small).max() * root * (root + _MAX_EXCESS)
-            if np.abs(middle).max() + reach < _MAX_NEAR_ZERO:
-                # Nobody need look for the largest score of every key set.
-                return softmax_near_zero(self._add_noise(middle, small).swapaxes(1, 2))
-        return softmax(self.times(vectors), spare=True)
+        if vectors.shape[1] != 1 or self.stretch is not None:
+            return softmax(self.times(vectors), spare=True)
+        middle = multiply_columns(self.mean, vectors).swapaxes(1, 2)
+        small = self.deviation * vectors[:, 0]
+        reach = _MAX_NORMAL * np.sqrt(np.vecdot(small, small))
+        noise = self._multiply_noise(small)
+        weights = softmax_around(middle, noise, reach=reach, buffers=self.buffers)
+        return weights.swapaxes(1, 2)
 
     def row(self, position: int | NDArray[np.intp]) -> Array:
         """One key, of shape (B, S, d)."""
@@ -213,18 +211,21 @@ def sample_key_sets(
 ) -> Environment:
     """Add the key sets' numbers and the named quantities; the caller silences warnings."""
     values = dict(environment.values)
-    # Several times faster than `dataclasses.replace`.
-    known = Environment(
-        values,
-        environment.indices,
-        environment.kept,
-        environment.ready,
-        environment.read_once,
-        environment.buffers,
-    )
+    known = replace(environment, values=values)
+    add_key_sets(key_sets, names, values, known, source)
+    return known
+
+
+def add_key_sets(
+    key_sets: KeySets,
+    names: Set[str],
+    values: dict[str, Array | LazyMatrix],
+    known: Environment,
+    source: NoiseSource,
+) -> None:
+    """Add the same to the values of an environment that is still being built."""
     for name, node in key_sets.numbers.items():
         if name not in values:
             values[name] = Evaluation(known).value(node)
     for name in names:
         values[name] = key_sets.rules[name].sample(name, source, known)
-    return known

@@ -69,6 +69,11 @@ SATURATED_EXPONENT = 40
 OVERFLOW_EXPONENT = 332
 
 
+#: No answer was shrunk, however many there are.
+NONE_SHRUNK = np.zeros(1, dtype=bool)
+NONE_SHRUNK.flags.writeable = False
+
+
 def scale_down(values: Array, largest_exponent: int) -> tuple[Array, NDArray[np.bool_]]:
     """Divide rows beyond 2^largest_exponent by a power of two; also tells which rows those are."""
     largest = np.abs(values).max(axis=tuple(range(1, values.ndim)), initial=1.0)
@@ -83,18 +88,21 @@ def scale_down(values: Array, largest_exponent: int) -> tuple[Array, NDArray[np.
 def scale_down_answers(
     environment: Environment, names: Iterable[str], largest_exponent: int
 ) -> tuple[Environment, NDArray[np.bool_]]:
-    """Shrink the named arrays of all answers; also tells which answers were shrunk."""
+    """Shrink the named arrays of all answers; also tells which answers were shrunk.
+
+    Where none was, that is `NONE_SHRUNK`, of shape (1,).
+    """
     bound = 2.0**largest_exponent
     large = {
         name: value
         for name in names
         if isinstance(value := environment.values.get(name), np.ndarray)
-        and not (value.max() < bound and value.min() > -bound)
+        and not np.maximum.reduce(np.abs(value), axis=None) < bound
     }
-    shrunk: NDArray[np.bool_] = np.zeros(1, dtype=bool)
     if not large:
-        return environment, shrunk
+        return environment, NONE_SHRUNK
     values = dict(environment.values)
+    shrunk = np.zeros(count_answers(environment), dtype=bool)
     for name, value in large.items():
         values[name], rows = scale_down(value, largest_exponent)
         shrunk = shrunk | rows

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grader.engine.question import Question
-from grader.engine.random.keysets import NoiseSource, sample_key_sets
+from grader.engine.random.keysets import NoiseSource, add_key_sets
 from grader.engine.random.variants import Variant, stack_variants
 from grader.engine.sample.plans import Plan, plan_for
+from grader.formula.eval.buffers import FRESH, Buffers
 from grader.formula.eval.evaluate import Environment, Evaluation
 from grader.formula.typed.tree import Node
 
@@ -91,49 +92,45 @@ def select_rows(environment: Environment, rows: NDArray[np.intp] | slice) -> Env
         {name: select(value) for name, value in environment.values.items()},
         {name: select(index) for name, index in environment.indices.items()},
         ready={node: select(value) for node, value in environment.ready.items()},
-        buffers=environment.buffers,
     )
 
 
 def observe(
-    question: Question, environment: Environment, nodes: Sequence[Node], source: NoiseSource | None
+    question: Question,
+    environment: Environment,
+    nodes: Sequence[Node],
+    source: NoiseSource | None,
+    buffers: Buffers = FRESH,
 ) -> Observations:
     """Compute quantities on the source's key sets, of shape (answers, key sets, …).
 
     Values may hold infinities and NaN where an answer overflows; the caller looks. They may lie in
-    the environment's buffers.
+    the buffers.
     """
     with np.errstate(all="ignore"):
         np.setbufsize(_BROADCAST_NUMBERS)
-        return _observe(question, environment, nodes, source)
+        return _observe(question, environment, nodes, source, buffers)
 
 
 def _observe(
-    question: Question, environment: Environment, nodes: Sequence[Node], source: NoiseSource | None
+    question: Question,
+    environment: Environment,
+    nodes: Sequence[Node],
+    source: NoiseSource | None,
+    buffers: Buffers,
 ) -> Observations:
     plan = plan_for(question, nodes)
-    kept = None
-    if question.key_sets is not None and source is not None and plan.samples:
-        environment = sample_key_sets(question.key_sets, plan.samples, environment, source)
-        kept = _compute_kept(question, environment)
     values = dict(environment.values)
-    if kept is not None:
-        values["left_out"] = 1.0 - kept.mean(axis=1, keepdims=True)
     known = Environment(
-        values,
-        environment.indices,
-        kept,
-        environment.ready,
-        plan.read_once,
-        environment.buffers,
+        values, environment.indices, None, environment.ready, plan.read_once, buffers
     )
+    if question.key_sets is not None and source is not None and plan.samples:
+        add_key_sets(question.key_sets, plan.samples, values, known, source)
+        if question.key_sets.keep is not None:
+            kept = Evaluation(known).value(question.key_sets.keep)
+            values["left_out"] = 1.0 - kept.mean(axis=1, keepdims=True)
+            known = replace(known, kept=kept)
     evaluation = Evaluation(known)
     for name, node in plan.steps:
         values[name] = evaluation.value(node)
-    return Observations(tuple(evaluation.value(node) for node in plan.results), kept)
-
-
-def _compute_kept(question: Question, environment: Environment) -> Array | None:
-    if question.key_sets is None or question.key_sets.keep is None:
-        return None
-    return Evaluation(environment).value(question.key_sets.keep)
+    return Observations(tuple([evaluation.value(node) for node in plan.results]), known.kept)

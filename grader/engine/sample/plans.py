@@ -50,9 +50,9 @@ def _make_plan(question: Question, nodes: Sequence[Node]) -> Plan:
     results = list(nodes)
     # On a single key set it would cost more to prepare than it saves.
     if question.key_sets is not None:
-        products = {name: node for name, node in steps.items() if name in once}
         results = [
-            reduce_distances(node, products, lambda part: _is_fixed(part, drawn)) for node in nodes
+            reduce_distances(node, steps, once, lambda part: _is_fixed(part, drawn))
+            for node in nodes
         ]
         # What was moved to where it is read is no step any more.
         read = _collect_all_names([*steps.values(), *results])
@@ -144,7 +144,7 @@ def _fixed_parts(node: Node, drawn: frozenset[str]) -> Iterator[Node]:
 def plan_for(question: Question, nodes: Sequence[Node]) -> Plan:
     """The way to some nodes' values."""
     # A plan keeps its nodes, so that their identities cannot pass to others.
-    wanted = tuple(id(node) for node in nodes)
+    wanted = tuple(map(id, nodes))
     plan = question.known.get(wanted)
     if not isinstance(plan, Plan):
         plan = question.known[wanted] = _make_plan(question, nodes)

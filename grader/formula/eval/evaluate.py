@@ -129,19 +129,6 @@ class Environment:
         return cls({})
 
 
-def replace_buffers(environment: Environment, buffers: Buffers) -> Environment:
-    """The same environment with other buffers."""
-    # Several times faster than `dataclasses.replace`.
-    return Environment(
-        environment.values,
-        environment.indices,
-        environment.kept,
-        environment.ready,
-        environment.read_once,
-        buffers,
-    )
-
-
 def evaluate(node: t.Node, environment: Environment) -> Array:
     """The value of a node, of shape (answers, key sets, …); may hold infinities and NaN."""
     with np.errstate(all="ignore"):

@@ -23,7 +23,8 @@ from grader.domain.shapes import (
     make_matrix_shape,
     make_shape,
 )
-from grader.formula.eval.buffers import Buffers, split_for_cache
+from grader.formula.eval.buffers import Buffers
+from grader.formula.eval.softmax import softmax
 
 Array = NDArray[Any]
 ShapeRule = Callable[[Sequence[Shape]], Shape]
@@ -58,43 +59,6 @@ def _list_trailing_axes(shape: Shape) -> tuple[int, ...]:
     return tuple(range(-len(shape.axes), 0))
 
 
-# Of what is less, the exponential is nothing next to 1.
-_LEAST_EXPONENT = -700.0
-
-
-def softmax(scores: Array, *, spare: bool = False) -> Array:
-    """Softmax over the last axis; the largest score is taken away first, so nothing overflows.
-
-    With `spare` the scores are overwritten.
-    """
-    largest = scores.max(axis=-1, keepdims=True)
-    shifted = np.subtract(scores, largest, out=scores if spare else None)
-    # A processor takes ten times longer to find that by itself. The weight is exactly zero, so that
-    # nobody takes its logarithm for a finite number.
-    is_something = shifted >= _LEAST_EXPONENT
-    np.maximum(shifted, _LEAST_EXPONENT, out=shifted)
-    weights = softmax_near_zero(shifted)
-    weights *= is_something
-    return weights
-
-
-def softmax_near_zero(scores: Array) -> Array:
-    """Softmax over the last axis of scores so near to zero that nothing overflows.
-
-    The scores are overwritten.
-    """
-    for rows in split_for_cache(len(scores), scores[0].size):
-        weights = scores[rows]
-        np.exp(weights, out=weights)
-        totals = weights.sum(axis=-1, keepdims=True)
-        if weights.shape[1] == 1:
-            weights /= totals
-        else:
-            # On many key sets, one division for each costs far less than one for each weight.
-            weights *= np.reciprocal(totals)
-    return scores
-
-
 def compute_norm(vectors: Array) -> Array:
     """Euclidean length over the last axis, safe from overflow and from underflow."""
     squares = np.einsum("...i,...i->...", vectors, vectors)
@@ -110,7 +74,8 @@ def compute_norm(vectors: Array) -> Array:
 def _find_extremes(values: Array) -> tuple[float, float]:
     """The smallest and the largest number; NaN where there is none."""
     if values.size > 1:
-        return float(values.min()), float(values.max())
+        least, most = np.minimum.reduce(values, axis=None), np.maximum.reduce(values, axis=None)
+        return float(least), float(most)
     # Several times faster, and most values that no key set changes are single numbers.
     value = values.item() if values.size else math.nan
     return value, value

@@ -26,8 +26,12 @@ def find_both(question: str, answers: list[dict[str, object]]) -> tuple[list[boo
     criteria = [each for each in judge.question.criteria if isinstance(each, MeasuredCriterion)]
     environment = stack_cases(cases)
     is_hopeless = find_hopeless(judge.question, criteria, environment, judge.context)
-    awarded, _ = measure(judge.question, criteria, environment, judge.context).credits
-    return is_hopeless.tolist(), (awarded == 1).all(axis=1).tolist()
+    measured = measure(judge.question, criteria, environment, judge.context)
+    is_full = [
+        all(measured.get_credit(row, column)[1] == 1 for column in range(len(criteria)))
+        for row in range(len(cases))
+    ]
+    return is_hopeless.tolist(), is_full
 
 
 def test_hopeless_and_full_credit_exclude_each_other() -> None:

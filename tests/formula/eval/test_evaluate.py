@@ -18,7 +18,7 @@ from grader.formula.eval.evaluate import (
     evaluate_finite,
     take_row,
 )
-from grader.formula.eval.functions import softmax
+from grader.formula.eval.softmax import softmax
 from grader.formula.formula import read_tree
 from grader.formula.typed.scope import Family, FormulaScope
 from grader.formula.typed.tree import Multiply, Node, has_bound_index, list_nodes
@@ -147,18 +147,6 @@ def test_values_are_overwritten_only_where_they_are_read_once() -> None:
     second = evaluate(node, Environment({"s": scores}, read_once=frozenset({"s"})))
     np.testing.assert_array_equal(first, second)
     assert np.shares_memory(second, scores)
-
-
-def test_a_weight_that_is_nothing_is_zero_and_has_no_finite_logarithm() -> None:
-    scores = np.array([[[0.0, -699.0, -701.0, -5000.0]], [[4000.0, 3301.0, 3299.0, -np.inf]]])
-
-    weights = softmax(scores)
-
-    assert (weights[..., 2:] == 0.0).all()
-    assert weights[..., 1] == pytest.approx(np.exp(-699.0), rel=1e-12)
-    with np.errstate(divide="ignore"):
-        assert np.isinf(np.log(weights)).sum() == 4
-    assert np.isnan(softmax(np.array([[[0.0, np.nan, -5000.0]]]))).all()
 
 
 def test_a_ready_value_is_never_overwritten() -> None:
