@@ -12,7 +12,7 @@ from bench.load.databases import LoadDatabase, open_load_database
 from bench.load.rounds import Requests, measure_closed_loop, run_server
 from bench.load.students import ASSIGNMENT, QUESTION, RUN, Course, Student, open_course
 from grader.cli.database import read_clock
-from grader.feedback.receipt import compose_receipt, hash_answer
+from grader.feedback.receipt import compose_receipt_fields, hash_answer
 from grader.grading.serialize import encode_misconceptions, encode_verdicts
 from grader.store.queries.attempts import (
     AttemptLine,
@@ -118,7 +118,7 @@ def _judge_one(course: Course, student: Student) -> JudgedAttempt:
     submission = course.judge.prepare(student.variant, sent)
     (judgement,) = course.judge.judge([submission])
     at = read_clock() - timedelta(hours=1)
-    receipt = compose_receipt(
+    receipt = compose_receipt_fields(
         course.judge, submission, judgement, versions=course.rubric.versions, course=RUN,
         received_at=at,
     )  # fmt: skip
@@ -133,7 +133,7 @@ def _judge_one(course: Course, student: Student) -> JudgedAttempt:
         id="", attempt_id="", number=1, rubric_version=course.rubric.version,
         verdicts=encode_verdicts(judgement), misconceptions=encode_misconceptions(judgement),
         uses=None, awarded=score.awarded, possible=score.possible, pending=score.pending,
-        needs_person=False, receipt=receipt.model_dump(mode="json"), judged_at=at,
+        needs_person=False, receipt=receipt, judged_at=at,
     )  # fmt: skip
     return attempt, line
 

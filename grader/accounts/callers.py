@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from grader.domain.roles import ALL_SCOPES, Role, Scope
 from grader.errors import MissingRole, MissingScope, NotFound, NotSignedIn, RequestRefused
@@ -28,8 +27,7 @@ _TOKEN_USE_INTERVAL = timedelta(hours=1)
 TOKEN_PREFIX = "keyset_"
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(NamedTuple):
     """An authenticated caller: a person, or a service of one course run."""
 
     id: str
@@ -60,8 +58,7 @@ class Caller:
         return self.person
 
 
-@dataclass(frozen=True, slots=True)
-class Membership:
+class Membership(NamedTuple):
     """A caller in a course run, with the caller's role there."""
 
     caller: Caller
@@ -118,8 +115,7 @@ def hash_secret(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
+class Credential(NamedTuple):
     """What a request brings to show who sends it: a token, or the session of a browser."""
 
     digest: str

@@ -92,7 +92,20 @@ class Receipt(ReportModel):
     signature: str | None
 
 
+#: The fields of a receipt as JSON has them: in this form it is signed, stored and sent.
+ReceiptFields = dict[str, Any]
+
+
 def compose_receipt(
+    judge: Judge, submission: Submission, judgement: Judgement, *, versions: tuple[str, str]
+) -> Receipt:
+    """The receipt of a judgement that is not stored, not signed either."""
+    fields = compose_receipt_fields(judge, submission, judgement, versions=versions)
+    score = judgement.score
+    return Receipt(**fields | {"score": score.awarded, "max_score": score.possible})
+
+
+def compose_receipt_fields(
     judge: Judge,
     submission: Submission,
     judgement: Judgement,
@@ -102,8 +115,10 @@ def compose_receipt(
     attempt: str | None = None,
     course: str | None = None,
     received_at: datetime | None = None,
-) -> Receipt:
+) -> ReceiptFields:
     """The receipt of a judgement, not yet signed.
+
+    A model of it takes longer to make and to dump than everything else here.
 
     Parameters
     ----------
@@ -116,27 +131,32 @@ def compose_receipt(
     """
     drawn = _count_drawn(judge.question, judgement)
     rubric, used_rubric = versions
-    return Receipt(
-        attempt=attempt,
-        course=course,
-        question=judge.question.id,
-        variant=submission.variant.id,
-        received_at=received_at,
-        answer=answer_digest or hash_answer(submission.sent),
-        rubric=rubric,
-        streams=hash_streams(judge),
-        noise=_hash_noise(judge, drawn),
-        key_sets=drawn,
-        used=hash_used(submission.used),
-        used_answer=hash_answer(submission.earlier) if submission.earlier is not None else "",
-        used_rubric=used_rubric,
-        verdicts=hash_verdicts(judgement.verdicts),
-        score=judgement.score.awarded,
-        max_score=judgement.score.possible,
-        engine=__version__,
-        key=None,
-        signature=None,
-    )
+    return {
+        "attempt": attempt,
+        "course": course,
+        "question": judge.question.id,
+        "variant": submission.variant.id,
+        "received_at": _format_time(received_at) if received_at else None,
+        "answer": answer_digest or hash_answer(submission.sent),
+        "rubric": rubric,
+        "streams": hash_streams(judge),
+        "noise": _hash_noise(judge, drawn),
+        "key_sets": drawn,
+        "used": hash_used(submission.used),
+        "used_answer": hash_answer(submission.earlier) if submission.earlier is not None else "",
+        "used_rubric": used_rubric,
+        "verdicts": hash_verdicts(judgement.verdicts),
+        "score": float(judgement.score.awarded),
+        "max_score": float(judgement.score.possible),
+        "engine": __version__,
+        "key": None,
+        "signature": None,
+    }
+
+
+def _format_time(moment: datetime) -> str:
+    """A moment as a model writes it."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def list_verdicts(verdicts: Iterable[Verdict]) -> tuple[VerdictLine, ...]:

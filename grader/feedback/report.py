@@ -9,7 +9,7 @@ from grader.engine.judge.cases import UsedAnswer
 from grader.engine.judge.judge import Judgement
 from grader.engine.question import Question
 from grader.feedback.base import Points, ReportModel
-from grader.feedback.receipt import Receipt
+from grader.feedback.receipt import Receipt, ReceiptFields
 from grader.feedback.sentences import explain, explain_misconception
 
 
@@ -71,7 +71,10 @@ def build_report(
     question: Question, judgement: Judgement, receipt: Receipt, *, used: UsedAnswer | None
 ) -> Report:
     """A judgement in the form that students and programs get."""
-    return Report(**build_report_fields(question, judgement, receipt, uses=describe_used(used)))
+    fields = build_report_fields(
+        question, judgement, receipt.model_dump(mode="json"), uses=describe_used(used)
+    )
+    return Report(**fields | {"receipt": receipt})
 
 
 def describe_used(used: UsedAnswer | None) -> str | None:
@@ -80,7 +83,7 @@ def describe_used(used: UsedAnswer | None) -> str | None:
 
 
 def build_report_fields(
-    question: Question, judgement: Judgement, receipt: Receipt, *, uses: str | None
+    question: Question, judgement: Judgement, receipt: ReceiptFields, *, uses: str | None
 ) -> dict[str, Any]:
     """The fields of a report, by name; models within it as their own fields.
 
@@ -90,10 +93,10 @@ def build_report_fields(
     is_own = uses != "reference"
     titles = {criterion.id: criterion.title for criterion in question.criteria}
     return {
-        "id": receipt.attempt,
+        "id": receipt["attempt"],
         "number": None,
         "question": question.id,
-        "variant": receipt.variant,
+        "variant": receipt["variant"],
         "score": score.awarded,
         "max_score": score.possible,
         "max_automatic": score.automatic,

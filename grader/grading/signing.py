@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
 )
 
 from grader.feedback.base import to_canonical_json
-from grader.feedback.receipt import Receipt
+from grader.feedback.receipt import Receipt, ReceiptFields
 
 
 @dataclass(frozen=True)
@@ -58,27 +58,41 @@ def compute_key_id(public: str) -> str:
     return "ed25519:" + hashlib.sha256(_public_bytes(public)).hexdigest()[:16]
 
 
+_WITHHELD: ReceiptFields = {
+    "verdicts": None,
+    "score": None,
+    "noise": "",
+    "key_sets": 0,
+    "used": "",
+    "used_answer": "",
+}
+
+
 def to_withheld_receipt(receipt: Receipt) -> Receipt:
     """The receipt without anything that tells how the answer came out.
 
     For questions whose feedback comes later. There are few possible verdicts, so that their hash
     would tell them, and so would the number of key sets and which earlier answer was used.
     """
-    hidden = {
-        "verdicts": None,
-        "score": None,
-        "noise": "",
-        "key_sets": 0,
-        "used": "",
-        "used_answer": "",
-    }
-    return receipt.model_copy(update=hidden)
+    return receipt.model_copy(update=_WITHHELD)
 
 
 def sign_receipt(receipt: Receipt, key: SigningKey) -> Receipt:
     """The same receipt with the key's name and signature."""
-    signed = key.private.sign(_signed_bytes(receipt, key.id))
-    return receipt.model_copy(update={"key": key.id, "signature": encode_base64url(signed)})
+    signed = sign_receipt_fields(receipt.model_dump(mode="json"), key)
+    return receipt.model_copy(update={"key": key.id, "signature": signed["signature"]})
+
+
+def sign_receipt_fields(
+    fields: ReceiptFields, key: SigningKey, *, withheld: bool = False
+) -> ReceiptFields:
+    """The fields of a receipt, with the key's name and signature.
+
+    `withheld` leaves out what `to_withheld_receipt` does.
+    """
+    fields = {**fields, **(_WITHHELD if withheld else {}), "key": key.id}
+    fields["signature"] = encode_base64url(key.private.sign(_signed_bytes(fields)))
+    return fields
 
 
 def verify_signature(receipt: Receipt, public: str) -> bool:
@@ -87,15 +101,15 @@ def verify_signature(receipt: Receipt, public: str) -> bool:
         if receipt.signature is None or receipt.key != compute_key_id(public):
             return False
         key = Ed25519PublicKey.from_public_bytes(_public_bytes(public))
-        key.verify(decode_base64url(receipt.signature), _signed_bytes(receipt, receipt.key))
+        signed = _signed_bytes(receipt.model_dump(mode="json"))
+        key.verify(decode_base64url(receipt.signature), signed)
     except (InvalidSignature, ValueError):
         return False
     return True
 
 
-def _signed_bytes(receipt: Receipt, key_id: str) -> bytes:
-    data = receipt.model_dump(mode="json", exclude={"signature"})
-    return to_canonical_json(data | {"key": key_id})
+def _signed_bytes(fields: ReceiptFields) -> bytes:
+    return to_canonical_json({name: fields[name] for name in fields if name != "signature"})
 
 
 def _public_bytes(public: str) -> bytes:

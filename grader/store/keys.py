@@ -6,13 +6,14 @@ once, and the database looks up exactly these keys by an index.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
 import orjson
 from sqlalchemy import (
     ColumnElement,
+    Select,
     Subquery,
     Text,
     and_,
@@ -60,6 +61,13 @@ def match_keys(keys: Subquery, table: Any) -> ColumnElement[bool]:
 def bind_keys(keys: Iterable[tuple[str, ...]]) -> dict[str, str]:
     """The keys as the parameter of a statement; each is looked up once."""
     return {BOUND_KEYS: orjson.dumps(sorted(set(keys))).decode()}
+
+
+def list_by_keys(
+    session: Session, statement: Select[Any], keys: Iterable[tuple[str, ...]]
+) -> Sequence[Any]:
+    """The rows of a statement that joins a table of keys, all fetched by one call."""
+    return session.connection().execute(statement, bind_keys(keys)).all()
 
 
 def get_dialect(session: Session) -> str:

@@ -34,9 +34,9 @@ Handler = Callable[[Session, Sequence[Piece]], Sequence[Result | KeysetError]]
 MAX_BATCH_SIZE = 64
 #: Pieces that are worth a second transaction while another one is under way. Larger batches cost
 #: less for each piece, so that fewer wait for more.
-WORTHWHILE_BATCH_SIZE = MAX_BATCH_SIZE // 2
+WORTHWHILE_BATCH_SIZE = MAX_BATCH_SIZE
 #: How long they wait: a transaction that takes longer must not keep others waiting.
-_MAX_GATHERING_SECONDS = 0.02
+_MAX_GATHERING_SECONDS = 0.05
 #: Maximum time that a caller waits.
 MAX_WAIT_SECONDS = 30.0
 #: Maximum pieces in the queue, which takes a few seconds to work through; more are refused at once.

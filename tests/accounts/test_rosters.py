@@ -195,7 +195,8 @@ def test_only_instructors_change_rosters(database: Database, run: RunLine, role:
 
 
 def test_a_token_needs_the_scope(database: Database, instructor: Membership) -> None:
-    limited = replace(instructor, caller=replace(instructor.caller, scopes=frozenset({Scope.READ})))
+    caller = instructor.caller._replace(scopes=frozenset({Scope.READ}))
+    limited = instructor._replace(caller=caller)
 
     with pytest.raises(MissingScope):
         plan(database, limited, "login,name\nada,Ada\n")

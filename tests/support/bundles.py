@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from grader.engine.random.streams import DEVELOPMENT_KEYS
-from grader.feedback.receipt import compose_receipt, list_verdicts
+from grader.feedback.receipt import Receipt, compose_receipt_fields, list_verdicts
 from grader.grading.receipts.bundle import Bundle, EarlierQuestion, compose_bundle
 from grader.grading.signing import SigningKey, sign_receipt
 from tests.support.rubrics import judge_of, rubric_of, submit
@@ -39,13 +39,13 @@ def bundle_of(
         part = EarlierQuestion(
             question=rubric.earlier.id, answer=uses, is_own=submission.used.is_own
         )
-    receipt = compose_receipt(
+    fields = compose_receipt_fields(
         judge, submission, judgement, versions=rubric.versions,
         attempt="att_1", course="run-2026", received_at=RECEIVED_AT,
     )  # fmt: skip
     return compose_bundle(
         rubric=rubric,
-        receipt=sign_receipt(receipt, KEY),
+        receipt=sign_receipt(Receipt.model_validate(fields), KEY),
         public_key=KEY.public,
         answer=sent,
         variant=submission.variant,

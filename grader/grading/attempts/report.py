@@ -15,12 +15,12 @@ from grader.engine.judge.judge import Judgement
 from grader.errors import StudentError
 from grader.feedback.base import Points, ReportModel
 from grader.feedback.plots import Picture, make_pictures
-from grader.feedback.receipt import Receipt
+from grader.feedback.receipt import ReceiptFields
 from grader.feedback.report import Report, build_report_fields
 from grader.grading.context import GradingContext, PublishedAssignment
 from grader.grading.grades.settle import compute_earned_points
 from grader.grading.serialize import decode_judgement
-from grader.grading.signing import SigningKey, sign_receipt, to_withheld_receipt
+from grader.grading.signing import SigningKey, sign_receipt_fields
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
 from grader.store.queries.attempts import AttemptLine, JudgementLine, find_judged
@@ -62,7 +62,7 @@ class AttemptReport(Report):
 def build_attempt_fields(
     attempt: AttemptLine,
     judgement: Judgement,
-    receipt: Receipt,
+    receipt: ReceiptFields,
     *,
     rubric: Rubric,
     policy: Policy,
@@ -133,7 +133,7 @@ def compose_stored_report(
     fields = build_attempt_fields(
         attempt,
         decode_judgement(line),
-        Receipt.model_validate(line.receipt),
+        line.receipt,
         uses=line.uses,
         points=points,
         reviews=reviews,
@@ -143,7 +143,7 @@ def compose_stored_report(
 
 
 def _withhold(
-    fields: dict[str, Any], receipt: Receipt, policy: Policy, *, at: datetime, key: SigningKey
+    fields: dict[str, Any], receipt: ReceiptFields, policy: Policy, *, at: datetime, key: SigningKey
 ) -> None:
     """Take out what the student may not see yet."""
     if not policy.shows_result(at):
@@ -158,7 +158,7 @@ def _withhold(
             # Which earlier attempt counted tells which one was better.
             "uses_attempt": None,
             "is_counted": False,
-            "receipt": sign_receipt(to_withheld_receipt(receipt), key),
+            "receipt": sign_receipt_fields(receipt, key, withheld=True),
             "shows": policy.strictest,
         }
     elif policy.feedback is Feedback.CORRECTNESS:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import NamedTuple
 
 from grader.domain.grades import ZERO, ScoredAttempt, Standing, settle, settle_next
 from grader.domain.policies import Policy, normalize_points
@@ -151,8 +152,7 @@ def update_grades(
     return now
 
 
-@dataclass(frozen=True, slots=True)
-class NewAttempt:
+class NewAttempt(NamedTuple):
     """An attempt that was just judged, where the student stood before it, and what counts."""
 
     attempt: AttemptLine

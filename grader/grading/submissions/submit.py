@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -18,7 +18,7 @@ from grader.domain.policies import CountedAttempt, Phase, Policy
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge, Judgement
 from grader.errors import KeysetError, RequestRefused, StudentError
-from grader.feedback.receipt import Receipt, compose_receipt, hash_answer
+from grader.feedback.receipt import compose_receipt_fields, hash_answer
 from grader.feedback.report import describe_used
 from grader.grading.attempts.report import (
     AttemptReport,
@@ -36,7 +36,7 @@ from grader.grading.idempotency import (
 )
 from grader.grading.locks import lock_students
 from grader.grading.serialize import encode_misconceptions, encode_verdicts
-from grader.grading.signing import sign_receipt
+from grader.grading.signing import sign_receipt_fields
 from grader.grading.submissions.uploads import refuse_missing_files
 from grader.reading.answer import Text
 from grader.reading.fields import ExternalField
@@ -64,8 +64,7 @@ from grader.store.queries.publications import ExtensionLine, find_extensions
 from grader.store.rows import make_id
 
 
-@dataclass(frozen=True, slots=True)
-class SubmitRequest:
+class SubmitRequest(NamedTuple):
     """An answer as it arrived."""
 
     enrolment: EnrolmentLine
@@ -114,8 +113,7 @@ def _split_batches(requests: Sequence[SubmitRequest]) -> list[dict[int, SubmitRe
     return batches
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
+class _Pending(NamedTuple):
     """A request that may be judged, with everything that is needed for it.
 
     `same` are the attempts with the same answer so far. `earlier` is the counted attempt at the
@@ -147,15 +145,13 @@ class _Pending:
         return (self.before.last_number or 0) if self.before else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """A new attempt, as it is stored and as the engine and the receipt know it."""
+class _Judged(NamedTuple):
+    """A new attempt, as it is stored and as the engine knows it."""
 
     pending: _Pending
     attempt: AttemptLine
     line: JudgementLine
     judgement: Judgement
-    receipt: Receipt
 
 
 @dataclass(slots=True)
@@ -280,7 +276,7 @@ class _Batch:
                 report = self._report_again(each, *same)
                 self._answer(each, 200, same[0].id, report.model_dump_json())
             elif repeated is not None or each.policy.count_left(each.used):
-                yield each if repeated is None else replace(each, repeated=repeated)
+                yield each if repeated is None else each._replace(repeated=repeated)
             else:
                 self.results[each.number] = _make_none_left_error(each.policy)
 
@@ -360,7 +356,7 @@ class _Batch:
             repeats_attempt_id=pending.repeated.id if pending.repeated else None,
             received_at=request.received_at,
         )
-        receipt = compose_receipt(
+        receipt = compose_receipt_fields(
             judge,
             submission,
             judgement,
@@ -370,7 +366,6 @@ class _Batch:
             course=attempt.run_id,
             received_at=attempt.received_at,
         )
-        receipt = sign_receipt(receipt, self.context.signing_key)
         score = judgement.score
         line = JudgementLine(
             id=make_id("jud"),
@@ -384,10 +379,10 @@ class _Batch:
             possible=score.possible,
             pending=score.pending,
             needs_person=any(each.needs_person for each in judgement.verdicts),
-            receipt=receipt.model_dump(mode="json"),
+            receipt=sign_receipt_fields(receipt, self.context.signing_key),
             judged_at=self.at,
         )
-        return _Judged(pending, attempt, line, judgement, receipt)
+        return _Judged(pending, attempt, line, judgement)
 
     def _store(self, judged: Sequence[_Judged]) -> None:
         """Store attempts and grades, one course run after the other, and answer the requests."""
@@ -416,15 +411,12 @@ class _Batch:
                 fields = build_attempt_fields(
                     each.attempt,
                     each.judgement,
-                    each.receipt,
+                    each.line.receipt,
                     uses=each.line.uses,
                     points=each.line.awarded,
                     reviews={},
                     **self._report_options(each.pending, each.attempt, grades[each.attempt.part]),
                 )
-                if fields["receipt"] is each.receipt:
-                    # It is stored in the form in which it is sent.
-                    fields["receipt"] = each.line.receipt
                 self._answer(each.pending, 201, each.attempt.id, write_attempt_report(fields))
 
 

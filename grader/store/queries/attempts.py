@@ -24,7 +24,7 @@ from sqlalchemy import (
 from grader.errors import NotFound
 from grader.store.bulk import insert_rows
 from grader.store.database import Session
-from grader.store.keys import bind_keys, get_dialect, make_key_table, match_keys
+from grader.store.keys import get_dialect, list_by_keys, make_key_table, match_keys
 from grader.store.rows import get_table, list_columns, to_line
 from grader.store.tables.attempts import AttemptRow, JudgementRow, VariantRow, ViewRow
 from grader.store.tables.decisions import GradeRow
@@ -146,7 +146,7 @@ def _list_judged(
     session: Session, names: tuple[str, ...], keys: Iterable[tuple[str, ...]]
 ) -> list[JudgedAttempt]:
     statement = _select_judged(get_dialect(session), *names)
-    rows = session.connection().execute(statement, bind_keys(keys))
+    rows = list_by_keys(session, statement, keys)
     return [_split_row(tuple(row)) for row in rows]
 
 
@@ -186,7 +186,7 @@ _OUTCOMES = (
 def find_attempts(session: Session, *, attempt_ids: Iterable[str]) -> dict[str, AttemptLine]:
     """Attempts by their ids."""
     statement = _select_attempts(get_dialect(session))
-    rows = session.connection().execute(statement, bind_keys((each,) for each in attempt_ids))
+    rows = list_by_keys(session, statement, ((each,) for each in attempt_ids))
     return {row[0]: AttemptLine(*row) for row in rows}
 
 
@@ -201,7 +201,7 @@ def find_newest_times(
 ) -> dict[StudentQuestion, datetime]:
     """When the newest attempt at each part arrived."""
     statement = _select_newest_times(get_dialect(session))
-    rows = session.connection().execute(statement, bind_keys(parts))
+    rows = list_by_keys(session, statement, parts)
     return {(row[0], row[1], row[2]): row[3] for row in rows}
 
 
@@ -317,7 +317,7 @@ def find_variants(
     """Variants as first shown, by enrolment, question and revision."""
     statement = _select_variants(get_dialect(session))
     keys = ((enrolment_id, question, str(revision)) for enrolment_id, question, revision in wanted)
-    rows = session.connection().execute(statement, bind_keys(keys))
+    rows = list_by_keys(session, statement, keys)
     lines = (to_line(ShownVariant, row) for row in rows)
     return {(each.enrolment_id, each.question, each.revision): each for each in lines}
 

@@ -13,7 +13,7 @@ from sqlalchemy import Select, and_, bindparam, insert, or_, select, update
 from grader.domain.roles import Role
 from grader.errors import NotFound
 from grader.store.database import Session
-from grader.store.keys import bind_keys, get_dialect, make_key_table, match_keys
+from grader.store.keys import get_dialect, list_by_keys, make_key_table, match_keys
 from grader.store.rows import split_into_batches, to_line
 from grader.store.tables.people import CourseRow, EnrolmentRow, PersonRow, RunRow
 
@@ -116,7 +116,7 @@ def find_enrolments(
 ) -> dict[tuple[str, str], EnrolmentLine]:
     """The places of people in course runs, by run and person; there is none of who has left."""
     statement = _select_enrolments(get_dialect(session))
-    rows = session.connection().execute(statement, bind_keys(places))
+    rows = list_by_keys(session, statement, places)
     lines = (_to_enrolment((row[0], row[1], row[2], row[3], row[4])) for row in rows)
     return {(each.run_id, each.person_id): each for each in lines}
 

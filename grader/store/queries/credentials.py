@@ -12,7 +12,7 @@ from sqlalchemy import Select, Update, bindparam, func, insert, or_, select, upd
 
 from grader.errors import NotFound
 from grader.store.database import Session
-from grader.store.keys import bind_keys, get_dialect, make_key_table, match_keys
+from grader.store.keys import bind_keys, get_dialect, list_by_keys, make_key_table, match_keys
 from grader.store.queries.people import PERSON_COLUMNS, PersonLine
 from grader.store.rows import get_table, to_line
 from grader.store.tables.credentials import BrowserSessionRow, SignInLinkRow, TokenRow
@@ -93,7 +93,7 @@ def find_tokens(session: Session, *, digests: Iterable[str]) -> dict[str, ValidT
     """
     statement = _select_tokens(get_dialect(session))
     found = {}
-    for row in session.connection().execute(statement, bind_keys((each,) for each in digests)):
+    for row in list_by_keys(session, statement, ((each,) for each in digests)):
         digest, token_id, run_id, scopes, expires_at, used_at, *owner = row
         person = None if owner[0] is None else PersonLine(*owner)
         found[digest] = ValidToken(token_id, run_id, tuple(scopes), expires_at, used_at, person)
@@ -223,7 +223,7 @@ def find_browser_sessions(
     """
     statement = _select_browser_sessions(get_dialect(session))
     found = {}
-    for row in session.connection().execute(statement, bind_keys((each,) for each in digests)):
+    for row in list_by_keys(session, statement, ((each,) for each in digests)):
         digest, expires_at, *person = row
         found[digest] = OpenBrowserSession(expires_at, PersonLine(*person))
     return found

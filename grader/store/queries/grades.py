@@ -12,7 +12,7 @@ from sqlalchemy import Select, func, select
 
 from grader.store.bulk import insert_rows
 from grader.store.database import Session
-from grader.store.keys import bind_keys, get_dialect, make_key_table, match_keys
+from grader.store.keys import bind_keys, get_dialect, list_by_keys, make_key_table, match_keys
 from grader.store.queries.attempts import StudentQuestion
 from grader.store.rows import get_table, list_columns, to_line
 from grader.store.tables.attempts import AttemptRow
@@ -68,7 +68,7 @@ def find_grades(
 ) -> dict[StudentQuestion, GradeLine]:
     """The grades of these questions of students; where nothing was done yet there is none."""
     statement = _select_grades(get_dialect(session), *_PART)
-    rows = session.connection().execute(statement, bind_keys(parts))
+    rows = list_by_keys(session, statement, parts)
     lines = (to_line(GradeLine, row) for row in rows)
     return {each.part: each for each in lines}
 
@@ -109,7 +109,7 @@ def find_progress(
     """
     statement = _select_progress(get_dialect(session))
     found = {}
-    for row in session.connection().execute(statement, bind_keys(parts)):
+    for row in list_by_keys(session, statement, parts):
         *grade, number, received_at, last_number = row
         line = GradeLine(*grade)
         found[line.part] = ProgressLine(line, number, received_at, last_number)
@@ -121,7 +121,7 @@ def list_grades_of_assignments(
 ) -> list[GradeLine]:
     """All grades of (enrolment, assignment) pairs."""
     statement = _select_grades(get_dialect(session), "enrolment_id", "assignment")
-    rows = session.connection().execute(statement, bind_keys(pairs))
+    rows = list_by_keys(session, statement, pairs)
     return [to_line(GradeLine, row) for row in rows]
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import Select, bindparam, func, insert, select
 
 from grader.errors import NotFound
 from grader.store.database import Session
-from grader.store.keys import bind_keys, get_dialect, make_key_table, match_keys
+from grader.store.keys import get_dialect, list_by_keys, make_key_table, match_keys
 from grader.store.rows import get_table, list_columns, make_id, to_line
 from grader.store.tables.publications import (
     ExtensionRow,
@@ -79,7 +79,7 @@ def list_in_force_of_runs(
 ) -> dict[str, list[PublicationLine]]:
     """The same for many course runs; a run without publications is missing."""
     statement = _select_in_force(get_dialect(session))
-    rows = session.connection().execute(statement, bind_keys((each,) for each in run_ids))
+    rows = list_by_keys(session, statement, ((each,) for each in run_ids))
     found: dict[str, list[PublicationLine]] = {}
     for row in rows:
         line = to_line(PublicationLine, row)
@@ -198,7 +198,7 @@ def find_extensions(
 ) -> dict[tuple[str, str], ExtensionLine]:
     """The newest extensions of (enrolment, assignment) pairs."""
     statement = _select_extensions(get_dialect(session))
-    rows = session.connection().execute(statement, bind_keys(pairs))
+    rows = list_by_keys(session, statement, pairs)
     lines = (to_line(ExtensionLine, row) for row in rows)
     # The newest of each pair comes last and replaces the earlier ones.
     return {(each.enrolment_id, each.assignment): each for each in lines}

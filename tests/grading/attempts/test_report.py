@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from grader.domain.policies import CountedAttempt, Feedback, Policy, Window
-from grader.feedback.receipt import Receipt
 from grader.grading.attempts.report import (
     AttemptReport,
     build_attempt_fields,
@@ -93,7 +92,7 @@ def test_every_policy_is_written_as_the_model_would_write_it(
     fields = build_attempt_fields(
         attempt._replace(received_at=NOW.replace(microsecond=120_000)),
         decode_judgement(line),
-        Receipt.model_validate(line.receipt),
+        line.receipt,
         rubric=published.rubric("3b"),
         policy=make_policy(feedback, due_at=NOW - timedelta(hours=30 if is_late else -30)),
         uses=None,
