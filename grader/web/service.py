@@ -17,7 +17,7 @@ from grader.store.writer import Writer
 from grader.web.fragments import FragmentCache
 from grader.web.http.rate_limits import RateLimiter
 from grader.web.ops.logs import Logger
-from grader.web.ops.metrics import Metrics
+from grader.web.ops.metrics import Metrics, count_attempt
 
 if TYPE_CHECKING:
     from grader.grading.context import GradingContext
@@ -59,10 +59,10 @@ class Service:
             raise
         except KeysetError as error:
             if not isinstance(error, Unavailable):
-                self.metrics.attempts.labels("refused").inc()
+                count_attempt(self.metrics, "refused")
             raise
         is_new = response.status == 201 and not response.is_replayed
-        self.metrics.attempts.labels("new" if is_new else "repeated").inc()
+        count_attempt(self.metrics, "new" if is_new else "repeated")
         return response
 
     def submit_batch(

@@ -16,13 +16,26 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, TextIO, cast
+from typing import Any, Protocol, TextIO, cast
 
 import orjson
-import structlog
-from structlog.typing import FilteringBoundLogger, Processor
 
-Logger = FilteringBoundLogger
+
+class Logger(Protocol):
+    """What writes log lines: what happened, and the facts that belong to it."""
+
+    def debug(self, event: str, **facts: Any) -> Any:
+        """Write a line that only developers want to see."""
+
+    def info(self, event: str, **facts: Any) -> Any:
+        """Write a line about what is as it should be."""
+
+    def warning(self, event: str, **facts: Any) -> Any:
+        """Write a line about what may need attention."""
+
+    def error(self, event: str, **facts: Any) -> Any:
+        """Write a line about a defect."""
+
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 #: Libraries whose warnings become lines of ours; uvicorn's access log is left out.
@@ -49,32 +62,62 @@ def open_logs(
     """
     target = sys.stderr if stream is None else stream
     shows = target.isatty() if pretty is None else pretty
-    rendering: list[Processor] = [_render_json]
-    if shows:
-        rendering = [
+    if not shows:
+        return _JsonLogger(_LineWriter(stream), _ExceptionFormatter(messages), _LEVELS[level])
+    # Only a terminal needs it.
+    import structlog
+
+    logger = structlog.wrap_logger(
+        _LineWriter(stream),
+        processors=[
+            _ExceptionFormatter(messages),
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.dev.ConsoleRenderer(colors=target.isatty()),
-        ]
-    logger = structlog.wrap_logger(
-        _LineWriter(stream),
-        processors=[_ExceptionFormatter(messages), *rendering],
+        ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         cache_logger_on_first_use=True,
     )
     return cast(Logger, logger)
 
 
-def _render_json(logger: Any, method: str, event: Any) -> str:
-    """A line as JSON, with its level and time."""
-    event["level"] = method
-    event["at"] = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-    try:
-        # What a line holds is plain; anything else is described rather than lost.
-        return orjson.dumps(event, default=repr).decode()
-    except orjson.JSONEncodeError:
-        # Text that is not valid Unicode, such as a path of the file system.
-        return json.dumps(event, default=repr)
+class _JsonLogger:
+    """Writes lines as JSON.
+
+    There is one for each request, which structlog takes as long to hand on as it takes to write.
+    """
+
+    def __init__(self, lines: _LineWriter, formatter: _ExceptionFormatter, least: int) -> None:
+        self._lines = lines
+        self._format_exception = formatter
+        self._least = least
+
+    def debug(self, event: str, **facts: Any) -> None:
+        if self._least <= _LEVELS["debug"]:
+            self._lines.debug(self._render("debug", event, facts))
+
+    def info(self, event: str, **facts: Any) -> None:
+        if self._least <= _LEVELS["info"]:
+            self._lines.info(self._render("info", event, facts))
+
+    def warning(self, event: str, **facts: Any) -> None:
+        if self._least <= _LEVELS["warning"]:
+            self._lines.warning(self._render("warning", event, facts))
+
+    def error(self, event: str, **facts: Any) -> None:
+        self._lines.error(self._render("error", event, facts))
+
+    def _render(self, level: str, event: str, facts: dict[str, Any]) -> str:
+        if "error" in facts:
+            facts = self._format_exception(None, level, facts)
+        at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        line = {**facts, "event": event, "level": level, "at": at}
+        try:
+            # What a line holds is plain; anything else is described rather than lost.
+            return orjson.dumps(line, default=repr).decode()
+        except orjson.JSONEncodeError:
+            # Text that is not valid Unicode, such as a path of the file system.
+            return json.dumps(line, default=repr)
 
 
 class _LineWriter:

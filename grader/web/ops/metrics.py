@@ -92,6 +92,16 @@ def _find_children(
     )
 
 
+def count_attempt(metrics: Metrics, outcome: str) -> None:
+    """Count one answer that was recorded or refused."""
+    _find_outcome(metrics, outcome).inc()
+
+
+@cache
+def _find_outcome(metrics: Metrics, outcome: str) -> Counter:
+    return metrics.attempts.labels(outcome)
+
+
 def render_metrics(metrics: Metrics) -> bytes:
     """All metrics in the Prometheus text format, to be sent as `CONTENT_TYPE`."""
     return generate_latest(metrics.registry)
