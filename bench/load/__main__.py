@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -11,21 +13,26 @@ from rich.table import Table
 from bench.load.databases import LoadDatabase, open_load_database
 from bench.load.generators import find_wrk, take_percentile
 from bench.load.growth import GROWTHS, measure_growth
+from bench.load.processes import RunningServer
 from bench.load.rounds import (
     Cost,
     Requests,
+    combine_costs,
     count_stored,
     measure_closed_loop,
     measure_open_loop,
     run_server,
 )
-from bench.load.students import Course, open_course
+from bench.load.students import Course, Student, open_course
 from grader.cli.console import console
 
 #: Which databases are served by how many processes.
 _SETUPS = (("sqlite", 1), ("postgresql", 1), ("postgresql", 2))
-#: Rates of the open loop, as shares of what the closed loop reached.
-_SHARES = (0.5, 0.8, 2.0)
+#: Rates of the open loop, as shares of what the closed loop reached. Its generator takes more of
+#: the machine, so that what it gets at double the rate compares with what it gets at the single.
+_SHARES = (0.5, 0.8, 1.0, 2.0)
+#: How often the barest endpoint and the service take turns in a round.
+_TURNS = 4
 #: More requests per second than the service answers, which must not run out of students.
 _MOST_PER_SECOND = 2000
 #: How many of each student the barest endpoint is sent, which answers more and knows no students.
@@ -56,8 +63,8 @@ def run_load(
 ) -> None:
     """Send answers of different students by HTTP, none of them twice.
 
-    Everything runs on this machine. A server of one process has all cores but the last, on which
-    the generator and the database are; servers of as many processes as there are cores share them.
+    Everything runs on this machine and shares its cores. The barest endpoint and the service are
+    both up and take turns of a few seconds, so that a slow moment affects both alike.
     """
     find_wrk()
     plan = Plan(seconds, rounds, connections, profile, not wrong)
@@ -87,21 +94,10 @@ def _measure_setup(
     answered, best, layers = 0, 0.0, dict[str, float]()
     for turn in range(plan.rounds):
         students = course.enrol(_MOST_PER_SECOND * plan.seconds)
-        costs: dict[str, Cost] = {}
-        for name in ("barest", "service"):
-            repeats = _BAREST_REPEATS if name == "barest" else 1
-            requests = Requests(students, repeats=repeats, is_right=plan.is_right)
-            with run_server(database, name, workers=workers, requests=requests) as server:
-                costs[name] = measure_closed_loop(
-                    server, database, requests, connections=plan.connections, seconds=plan.seconds,
-                    most=len(students) * repeats,
-                )  # fmt: skip
-                if plan.with_layers and name == "service" and turn == plan.rounds - 1:
-                    more = Requests(students, number=1, is_right=plan.is_right)
-                    layers = measure_closed_loop(
-                        server, database, more, connections=plan.connections,
-                        seconds=plan.seconds, most=len(students), with_layers=True,
-                    ).layers  # fmt: skip
+        with _Round(database, students, workers, plan) as round_:
+            costs = round_.measure()
+            if plan.with_layers and turn == plan.rounds - 1:
+                layers = round_.sample_layers()
         _add_costs(table, turn + 1, costs)
         best = max(best, costs["service"].load.per_second)
         answered += costs["service"].load.accepted
@@ -111,6 +107,58 @@ def _measure_setup(
     for layer, share in layers.items():
         console.print(f"{100 * share:6.1f} %  {layer}")
     _measure_rates(database, course, label, workers, best, plan)
+
+
+class _Round:
+    """The barest endpoint and the service, both up, which take turns."""
+
+    def __init__(
+        self, database: LoadDatabase, students: Sequence[Student], workers: int, plan: Plan
+    ) -> None:
+        self._database = database
+        self._students = students
+        self._plan = plan
+        self._workers = workers
+        self._stack = ExitStack()
+        self._servers: dict[str, tuple[RunningServer, Requests]] = {}
+
+    def __enter__(self) -> _Round:
+        for name in ("barest", "service"):
+            repeats = _BAREST_REPEATS if name == "barest" else 1
+            requests = Requests(self._students, repeats=repeats, is_right=self._plan.is_right)
+            running = run_server(self._database, name, workers=self._workers, requests=requests)
+            self._servers[name] = self._stack.enter_context(running), requests
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def measure(self) -> dict[str, Cost]:
+        """What the turns of each cost together."""
+        seconds = max(1, self._plan.seconds // _TURNS)
+        turns: dict[str, list[Cost]] = {name: [] for name in self._servers}
+        for _ in range(max(1, self._plan.seconds // seconds)):
+            for name, (server, requests) in self._servers.items():
+                turns[name].append(
+                    measure_closed_loop(
+                        server,
+                        self._database,
+                        requests,
+                        connections=self._plan.connections,
+                        seconds=seconds,
+                        most=_BAREST_REPEATS * _MOST_PER_SECOND * seconds,
+                    )
+                )
+        return {name: combine_costs(costs) for name, costs in turns.items()}
+
+    def sample_layers(self) -> dict[str, float]:
+        """Where the time of the service goes."""
+        server, _ = self._servers["service"]
+        more = Requests(self._students, number=1, is_right=self._plan.is_right)
+        return measure_closed_loop(
+            server, self._database, more, connections=self._plan.connections,
+            seconds=self._plan.seconds, most=len(self._students), with_layers=True,
+        ).layers  # fmt: skip
 
 
 def _add_costs(table: Table, turn: int, costs: dict[str, Cost]) -> None:

@@ -105,9 +105,13 @@ class OpenLoopResult:
         )
 
     def compute_rate(self, status: int) -> float:
-        """Answers per second with this status that came while requests were sent."""
-        came = [each for each in self.answers if each.status == status]
-        return sum(each.answered <= self.seconds for each in came) / self.seconds
+        """Answers per second with this status that came while requests were sent.
+
+        Only the second half counts: in the first one all connections are opened.
+        """
+        half = self.seconds / 2
+        came = [each.answered for each in self.answers if each.status == status]
+        return sum(half < each <= self.seconds for each in came) / half
 
     @property
     def counts(self) -> Counter[int]:

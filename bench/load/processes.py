@@ -21,18 +21,6 @@ from bench.load.barest import ADDRESS
 _START_SECONDS = 60.0
 
 
-def choose_cores(workers: int) -> tuple[set[int], set[int]]:
-    """Cores for the server and for everything else, so that they stay out of each other's way.
-
-    The last core belongs to the generator and the database, unless the server has a process for
-    each; then all share all.
-    """
-    cores = sorted(os.sched_getaffinity(0))
-    if workers >= len(cores):
-        return set(cores), set(cores)
-    return set(cores[:-1]), set(cores[-1:])
-
-
 @dataclass(frozen=True, slots=True)
 class RunningServer:
     """A server that answers on loopback."""
@@ -80,8 +68,7 @@ def run_service(url: str, *, workers: int, folder: Path) -> Iterator[RunningServ
         command = [sys.executable, "-m", "grader", "serve", "--port", str(port)]
         command += ["--workers", str(workers)]
         environment = {"GRADER_DATABASE_URL": url, "GRADER_DATA_FOLDER": str(folder)}
-        cores, _ = choose_cores(workers)
-        with _run(command, environment, port, folder / "service.log", cores=cores) as server:
+        with _run(command, environment, port, folder / "service.log") as server:
             yield server
 
 
@@ -91,14 +78,13 @@ def run_barest(url: str, *, workers: int, folder: Path) -> Iterator[RunningServe
     with _reserve_port() as port:
         command = [sys.executable, "-m", "uvicorn", "bench.load.barest:make_app", "--factory"]
         command += ["--port", str(port), "--workers", str(workers), "--no-access-log"]
-        cores, _ = choose_cores(workers)
-        with _run(command, {ADDRESS: url}, port, folder / "barest.log", cores=cores) as server:
+        with _run(command, {ADDRESS: url}, port, folder / "barest.log") as server:
             yield server
 
 
 @contextmanager
 def _run(
-    command: list[str], environment: dict[str, str], port: int, log: Path, *, cores: set[int]
+    command: list[str], environment: dict[str, str], port: int, log: Path
 ) -> Iterator[RunningServer]:
     with log.open("ab") as output:
         started = subprocess.Popen(
@@ -107,7 +93,6 @@ def _run(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            preexec_fn=lambda: os.sched_setaffinity(0, cores),
         )
     server = RunningServer(psutil.Process(started.pid), port)
     try:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
+from statistics import median
 
 from sqlalchemy import text
 
@@ -16,7 +16,6 @@ from bench.load.generators import LoadResult, OpenLoopResult, run_closed_loop, r
 from bench.load.layers import record_layers
 from bench.load.processes import (
     RunningServer,
-    choose_cores,
     measure_memory,
     measure_processes,
     run_barest,
@@ -75,26 +74,12 @@ def run_server(
         if name == "service"
         else run_barest(database.barest_url, workers=workers, folder=database.folder)
     )
-    with started as server, _leaving_cores(database, workers):
+    with started as server:
         first = requests.take(warm_up)
         path = write_requests(database.folder / "warm-up", first)
         run_closed_loop(server.url, path, connections=min(len(first), _WARM_UP_CONNECTIONS))
         database.update_statistics()
         yield server
-
-
-@contextmanager
-def _leaving_cores(database: LoadDatabase, workers: int) -> Iterator[None]:
-    """Let this process, with the generators that it starts, and the database use other cores."""
-    before = os.sched_getaffinity(0)
-    _, others = choose_cores(workers)
-    for pid in [os.getpid(), *(each.pid for each in database.list_processes())]:
-        os.sched_setaffinity(pid, others)
-    try:
-        yield
-    finally:
-        for pid in [os.getpid(), *(each.pid for each in database.list_processes())]:
-            os.sched_setaffinity(pid, before)
 
 
 def measure_closed_loop(
@@ -130,6 +115,32 @@ def measure_closed_loop(
         memory_mebibytes=measure_memory(own),
         is_exhausted=load.answered + connections >= len(sent),
         layers=layers,
+    )
+
+
+def combine_costs(costs: Sequence[Cost]) -> Cost:
+    """Several closed loops as one: their sums, with the medians of the times that answers took."""
+    loads = [each.load for each in costs]
+    answered = sum(each.answered for each in loads)
+
+    def weigh(get: Callable[[Cost], float]) -> float:
+        return sum(get(each) * each.load.answered for each in costs) / max(1, answered)
+
+    return Cost(
+        LoadResult(
+            answered=answered,
+            accepted=sum(each.accepted for each in loads),
+            failed=sum(each.failed for each in loads),
+            seconds=sum(each.seconds for each in loads),
+            p50=median(each.p50 for each in loads),
+            p99=median(each.p99 for each in loads),
+            most=max(each.most for each in loads),
+        ),
+        server_milliseconds=weigh(lambda each: each.server_milliseconds),
+        database_milliseconds=weigh(lambda each: each.database_milliseconds),
+        generator_milliseconds=weigh(lambda each: each.generator_milliseconds),
+        memory_mebibytes=max(each.memory_mebibytes for each in costs),
+        is_exhausted=any(each.is_exhausted for each in costs),
     )
 
 

@@ -8,9 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from bench.load.databases import KINDS, LoadDatabase, open_load_database
+from bench.load.generators import LoadResult, OpenLoopAnswer, OpenLoopResult
 from bench.load.layers import summarize
 from bench.load.rounds import (
+    Cost,
     Requests,
+    combine_costs,
     count_stored,
     measure_closed_loop,
     measure_open_loop,
@@ -69,6 +72,32 @@ def test_the_barest_endpoint_takes_the_same_requests(database: LoadDatabase) -> 
 
     assert answers.counts == {201: 15}
     assert count_stored(database) == 0
+
+
+def make_cost(answered: int, seconds: float, p50: float, server: float) -> Cost:
+    load = LoadResult(answered, answered - 1, 1, seconds, p50, 2 * p50, 3 * p50)
+    return Cost(load, server, 0.0, 0.0, memory_mebibytes=p50, is_exhausted=p50 > 20)
+
+
+def test_turns_are_one_by_their_sums_and_the_medians_of_their_times() -> None:
+    whole = combine_costs(
+        [make_cost(100, 1.0, 10.0, 1.0), make_cost(300, 2.0, 30.0, 2.0), make_cost(0, 1.0, 20.0, 9)]
+    )
+
+    assert (whole.load.answered, whole.load.accepted, whole.load.failed) == (400, 397, 3)
+    assert whole.load.per_second == 397 / 4
+    assert (whole.load.p50, whole.load.p99, whole.load.most) == (20.0, 40.0, 90.0)
+    assert whole.server_milliseconds == 1.75, "by the number of answers"
+    assert whole.memory_mebibytes == 30.0
+    assert whole.is_exhausted
+
+
+def test_the_rate_of_an_open_loop_is_that_of_its_second_half() -> None:
+    came = [OpenLoopAnswer(201, 0.0, at) for at in (0.5, 1.0, 2.5, 3.0, 4.0, 4.5)]
+    result = OpenLoopResult(4.0, [*came, OpenLoopAnswer(503, 0.0, 3.5)])
+
+    assert result.compute_rate(201) == 3 / 2
+    assert result.compute_rate(503) == 1 / 2
 
 
 def test_no_request_is_handed_out_twice(database: LoadDatabase) -> None:
