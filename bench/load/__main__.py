@@ -146,7 +146,7 @@ class _Round:
                         requests,
                         connections=self._plan.connections,
                         seconds=seconds,
-                        most=_BAREST_REPEATS * _MOST_PER_SECOND * seconds,
+                        most=requests.repeats * _MOST_PER_SECOND * seconds,
                     )
                 )
         return {name: combine_costs(costs) for name, costs in turns.items()}

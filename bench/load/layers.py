@@ -24,6 +24,8 @@ _LAYERS = (
     ("framework", r"fastapi/|starlette/"),
 )
 _RATE = 250
+#: Threads that wait for work, which py-spy takes for busy.
+_IDLE = re.compile(r"threading\.py|queue\.py|anyio/_backends|concurrent/futures/thread\.py")
 
 
 def record_layers(pid: int, *, seconds: int) -> dict[str, float]:
@@ -43,8 +45,10 @@ def summarize(stacks: str) -> dict[str, float]:
     """The share of each layer in samples of one line each: frames, outermost first, and a count."""
     counts: Counter[str] = Counter()
     for line in stacks.splitlines():
-        frames, _, count = line.rpartition(" ")
-        counts[_find_layer(frames.split(";"))] += int(count)
+        stack, _, count = line.rpartition(" ")
+        frames = stack.split(";")
+        if not _IDLE.search(frames[-1]):
+            counts[_find_layer(frames)] += int(count)
     total = sum(counts.values()) or 1
     return {layer: count / total for layer, count in counts.most_common()}
 

@@ -120,6 +120,8 @@ def test_a_sample_belongs_to_the_innermost_layer_that_is_known() -> None:
             f"{web};grader/web/api/attempts.py:5;json/encoder.py:9 1",
             "threading.py:1;grader/store/writer.py:3;grader/grading/submissions/submit.py:1;"
             "grader/engine/judge/judge.py:4;numpy/core.py:2 5",
+            "threading.py:1;anyio/_backends/_asyncio.py:7 90",
+            "threading.py:1;grader/store/writer.py:3;threading.py:320 90",
         )
     )
 
