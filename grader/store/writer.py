@@ -41,6 +41,9 @@ _MAX_GATHERING_SECONDS = 0.05
 MAX_WAIT_SECONDS = 30.0
 #: Maximum pieces in the queue, which takes a few seconds to work through; more are refused at once.
 MAX_QUEUE_LENGTH = 2048
+#: From here on there is one transaction at a time: the event loop, which refuses what finds no
+#: place, would wait for two of them, and no more would be done.
+_CROWDED_QUEUE_LENGTH = MAX_QUEUE_LENGTH // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +180,7 @@ class Writer:
                     self._changed.wait()
                 if self._busy:
                     self._changed.wait_for(self._is_worthwhile, _MAX_GATHERING_SECONDS)
+                    self._changed.wait_for(self._leaves_room)
                 if not self._line:
                     if self._is_stopping:
                         return
@@ -194,6 +198,10 @@ class Writer:
     def _is_worthwhile(self) -> bool:
         """Whether to begin a transaction, also beside another one."""
         return not self._busy or len(self._line) >= WORTHWHILE_BATCH_SIZE
+
+    def _leaves_room(self) -> bool:
+        """Whether the event loop still gets its turns beside one more transaction."""
+        return not self._busy or len(self._line) < _CROWDED_QUEUE_LENGTH
 
     def _take_group(self) -> list[_QueuedPiece]:
         """The first in line, and those behind it that go to the same handler."""

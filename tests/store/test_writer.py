@@ -232,6 +232,23 @@ def test_few_pieces_wait_for_the_transaction_under_way_and_many_begin_another(
     assert long.result(10) == "long"
 
 
+def test_while_the_queue_is_crowded_there_is_one_transaction(
+    wide_writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "_MAX_GATHERING_SECONDS", 0.01)
+    monkeypatch.setattr(writer_module, "_CROWDED_QUEUE_LENGTH", 3)
+    courses, long = begin(wide_writer, "long")
+    others = free()
+    with wide_writer._changed:
+        futures = [wide_writer.put(others.add, f"{n}") for n in range(3)]
+
+    assert not others.has_begun.wait(0.1)
+
+    courses.is_free.set()
+    assert long.result(10) == "long"
+    assert [future.result(10) for future in futures] == ["0", "1", "2"]
+
+
 def test_few_pieces_are_done_when_the_transaction_under_way_ends(
     wide_writer: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
