@@ -17,7 +17,7 @@ from sqlalchemy import Column, Connection, Dialect, Insert, Table, bindparam, ca
 from sqlalchemy.types import String, TypeDecorator
 
 from grader.store.database import Session
-from grader.store.keys import BOUND_KEYS, list_sent_values
+from grader.store.keys import SENT_ROWS, list_sent_values
 from grader.store.upserts import make_insert, replace_existing
 
 
@@ -52,7 +52,7 @@ class _CompiledInsert:
         if not processed:
             return
         sent: Any = (
-            {BOUND_KEYS: orjson.dumps(processed).decode()}
+            {SENT_ROWS: orjson.dumps(processed).decode()}
             if self.arrange is None
             else [self.arrange(row) for row in processed]
         )

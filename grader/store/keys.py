@@ -26,8 +26,8 @@ from sqlalchemy import (
 
 from grader.store.database import Session
 
-#: The name of the parameter.
-BOUND_KEYS = "keys"
+#: The name of the parameter: keys to look up, or rows to insert.
+SENT_ROWS = "keys"
 
 
 @cache
@@ -40,7 +40,7 @@ def make_key_table(dialect: str, *names: str) -> Subquery:
 
 def list_sent_values(dialect: str, count: int) -> list[ColumnElement[Any]]:
     """The values of the rows that are sent as one parameter, a JSON array of arrays."""
-    sent = bindparam(BOUND_KEYS, type_=Text)
+    sent = bindparam(SENT_ROWS, type_=Text)
     if dialect == "postgresql":
         # On SQLite nobody needs this dialect, which takes long to import.
         from sqlalchemy.dialects.postgresql import JSONB
@@ -60,7 +60,7 @@ def match_keys(keys: Subquery, table: Any) -> ColumnElement[bool]:
 
 def bind_keys(keys: Iterable[tuple[str, ...]]) -> dict[str, str]:
     """The keys as the parameter of a statement; each is looked up once."""
-    return {BOUND_KEYS: orjson.dumps(sorted(set(keys))).decode()}
+    return {SENT_ROWS: orjson.dumps(sorted(set(keys))).decode()}
 
 
 def list_by_keys(

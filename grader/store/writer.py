@@ -32,10 +32,8 @@ Handler = Callable[[Session, Sequence[Piece]], Sequence[Result | KeysetError]]
 
 #: Maximum pieces per transaction.
 MAX_BATCH_SIZE = 64
-#: Pieces that are worth a second transaction while another one is under way. Larger batches cost
-#: less for each piece, so that fewer wait for more.
-WORTHWHILE_BATCH_SIZE = MAX_BATCH_SIZE
-#: How long they wait: a transaction that takes longer must not keep others waiting.
+#: How long pieces wait for a full batch while another transaction is under way. Larger batches
+#: cost less for each piece, but a long transaction must not keep others waiting.
 _MAX_GATHERING_SECONDS = 0.05
 #: Maximum time that a caller waits.
 MAX_WAIT_SECONDS = 30.0
@@ -197,7 +195,7 @@ class Writer:
 
     def _is_worthwhile(self) -> bool:
         """Whether to begin a transaction, also beside another one."""
-        return not self._busy or len(self._line) >= WORTHWHILE_BATCH_SIZE
+        return not self._busy or len(self._line) >= MAX_BATCH_SIZE
 
     def _leaves_room(self) -> bool:
         """Whether the event loop still gets its turns beside one more transaction."""

@@ -15,7 +15,7 @@ from grader.errors import KeysetError, NotFound, Unavailable
 from grader.store import writer as writer_module
 from grader.store.database import Database, Session
 from grader.store.queries.courses import add_course, has_course
-from grader.store.writer import WORTHWHILE_BATCH_SIZE, Writer
+from grader.store.writer import MAX_BATCH_SIZE, Writer
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 
@@ -221,12 +221,12 @@ def test_few_pieces_wait_for_the_transaction_under_way_and_many_begin_another(
     courses, long = begin(wide_writer, "long")
     others = free()
 
-    futures = [wide_writer.put(others.add, f"few-{n}") for n in range(WORTHWHILE_BATCH_SIZE - 1)]
+    futures = [wide_writer.put(others.add, f"few-{n}") for n in range(MAX_BATCH_SIZE - 1)]
     assert not others.has_begun.wait(0.1)
     futures.append(wide_writer.put(others.add, "enough"))
 
     assert [future.result(10) for future in futures][-1] == "enough"
-    assert [len(each) for each in others.groups] == [WORTHWHILE_BATCH_SIZE]
+    assert [len(each) for each in others.groups] == [MAX_BATCH_SIZE]
     assert not long.done()
     courses.is_free.set()
     assert long.result(10) == "long"

@@ -172,6 +172,7 @@ class Evaluation:
         if kind is t.Number:
             return _constant(node.value)  # type: ignore[attr-defined]  # mypy does not narrow by `type`
         if kind is t.Name:
+            # As above.
             result: Array | LazyMatrix = self.environment.values[node.name]  # type: ignore[attr-defined]
         else:
             ready = self.environment.ready.get(id(node))
