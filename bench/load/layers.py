@@ -20,7 +20,7 @@ _LAYERS = (
     ("logs and metrics", r"grader/web/ops/|prometheus_client|structlog"),
     ("intake and routes", r"grader/web/(api|http/(body|rate)|service|params|errors)"),
     ("middleware", r"grader/web/http/middleware"),
-    ("HTTP protocol", r"grader/web/http/server|uvicorn/"),
+    ("HTTP protocol", r"grader/web/http/(server|fast_path)|uvicorn/"),
     ("framework", r"fastapi/|starlette/"),
 )
 _RATE = 250

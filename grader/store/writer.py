@@ -140,22 +140,33 @@ class Writer:
         if refusal is not None:
             raise refusal
 
+    def begin(self, handler: Handler[Piece, Result], piece: Piece) -> asyncio.Future[Result]:
+        """Queue a piece for the running event loop, with others for the same handler.
+
+        The future is done after the commit. It is `Unavailable` where that takes too long; then it
+        is unknown whether the piece was carried out.
+
+        Raises
+        ------
+        Unavailable
+            If the queue is full or the writer is stopping.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Result] = loop.create_future()
+        self._queue(_QueuedPiece(handler, piece, future))
+        timer = loop.call_later(MAX_WAIT_SECONDS, _give_up, future)
+        future.add_done_callback(lambda _: timer.cancel())
+        return future
+
     async def submit(self, handler: Handler[Piece, Result], piece: Piece) -> Result:
         """Carry out a piece, together with others that are queued for the same handler.
 
         Raises
         ------
         Unavailable
-            If it takes too long; then it is unknown whether it was carried out.
+            As `begin` says.
         """
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Result] = loop.create_future()
-        self._queue(_QueuedPiece(handler, piece, future))
-        timer = loop.call_later(MAX_WAIT_SECONDS, _give_up, future)
-        try:
-            return await future
-        finally:
-            timer.cancel()
+        return await self.begin(handler, piece)
 
     async def run(self, change: Callable[[Session], Result]) -> Result:
         """Carry out a single change."""

@@ -19,8 +19,8 @@ from grader.grading.idempotency import delete_expired_keys
 from grader.web.errors.openapi import install_openapi
 from grader.web.errors.problems import install_problems
 from grader.web.http.body import BodyLimits, install_body_limits
+from grader.web.http.fast_path import FAST_ROUTES, FastRoute
 from grader.web.http.middleware import install_middleware
-from grader.web.http.overload import EARLY_REFUSAL, EarlyRefusal
 from grader.web.http.routing import install_route_table
 from grader.web.lazy_routes import LazyRoutes
 from grader.web.manual.routes import install_manual
@@ -33,9 +33,6 @@ _READER_THREADS = 4
 _TIDY_SECONDS = 3600.0
 # Those who asked meanwhile whether the service is ready are answered first.
 _ROUTES_SECONDS = 0.1
-
-#: The route of submitted answers, by far the busiest at a deadline.
-SUBMIT_ROUTE = "/api/v1/courses/{course}/assignments/{assignment}/questions/{question}/attempts"
 
 _DESCRIPTION = """\
 Homework whose answers are vectors, matrices and formulas, graded by what they do.
@@ -66,7 +63,7 @@ def make_app(
         loading = threading.Thread(target=routes.load, name="routes", daemon=True)
         asyncio.get_running_loop().call_later(_ROUTES_SECONDS, loading.start)
         with alongside or nullcontext():
-            yield {EARLY_REFUSAL: _make_early_refusal(service)}
+            yield {FAST_ROUTES: app.state.fast_routes}
         tidying.cancel()
         background.stop()
         service.writer.stop()
@@ -90,7 +87,17 @@ def make_app(
     app.state.background = background
     install_problems(app)
     install_body_limits(app, caps)
-    routes = app.state.routes = LazyRoutes(app, _list_routes)
+    app.state.fast_routes = fast_routes = list[FastRoute]()
+
+    def list_routes() -> list[BaseRoute]:
+        routes = _list_routes()
+        # Until they are here, answers are left to the app, which waits for them.
+        from grader.web.api.submit_fast_path import SubmitFastRoute
+
+        fast_routes.append(SubmitFastRoute(service, app.state.caps))
+        return routes
+
+    routes = app.state.routes = LazyRoutes(app, list_routes)
     app.include_router(health.router)
     install_openapi(app)
     _describe_security(app)
@@ -98,16 +105,6 @@ def make_app(
     install_route_table(app)
     install_middleware(app, clock=service.clock, logs=service.logs, metrics=service.metrics)
     return app
-
-
-def _make_early_refusal(service: Service) -> EarlyRefusal:
-    return EarlyRefusal(
-        SUBMIT_ROUTE,
-        service.writer.find_refusal,
-        is_https=service.is_https,
-        logs=service.logs,
-        metrics=service.metrics,
-    )
 
 
 _making_routes = threading.Lock()

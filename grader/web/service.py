@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -48,22 +49,34 @@ class Service:
         return self.make_context()
 
     async def submit(self, answer: SentAnswer) -> IdempotentResponse:
-        """Judge and store an answer, together with others that wait.
+        """Judge and store an answer, together with others that wait."""
+        return await self.begin_submit(answer)
 
-        It is counted when it is known what became of it, and not before the commit.
+    def begin_submit(self, answer: SentAnswer) -> asyncio.Future[IdempotentResponse]:
+        """The same, for somebody who has the event loop but does not wait.
+
+        Raises
+        ------
+        Unavailable
+            Where there is no room for it.
         """
-        try:
-            response = await self.writer.submit(self.submit_batch, answer)
-        except AnswerRefused as error:
-            self.metrics.refused_answers.labels(error.code).inc()
-            raise
-        except KeysetError as error:
-            if not isinstance(error, Unavailable):
+        future = self.writer.begin(self.submit_batch, answer)
+        future.add_done_callback(self._count_outcome)
+        return future
+
+    def _count_outcome(self, future: asyncio.Future[IdempotentResponse]) -> None:
+        """Count what became of an answer, which is known after the commit."""
+        if future.cancelled():
+            return
+        match future.exception():
+            case None:
+                response = future.result()
+                is_new = response.status == 201 and not response.is_replayed
+                count_attempt(self.metrics, "new" if is_new else "repeated")
+            case AnswerRefused() as error:
+                self.metrics.refused_answers.labels(error.code).inc()
+            case KeysetError() as error if not isinstance(error, Unavailable):
                 count_attempt(self.metrics, "refused")
-            raise
-        is_new = response.status == 201 and not response.is_replayed
-        count_attempt(self.metrics, "new" if is_new else "repeated")
-        return response
 
     def submit_batch(
         self, session: Session, sent: Sequence[SentAnswer]

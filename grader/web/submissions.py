@@ -6,7 +6,7 @@ the scope of the token, not in the caller's role.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -70,6 +70,23 @@ class SentAnswer:
 
 
 Response = IdempotentResponse | KeysetError
+
+
+def build_attempt_headers(
+    answered: IdempotentResponse, answer: SentAnswer, known: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The headers of an attempt; `known` are those of a budget that was counted elsewhere."""
+    left = (known or {}) if answer.rate_limit is None else answer.rate_limit.headers()
+    return {
+        **left,
+        "Location": f"/api/v1/attempts/{answered.created_id}",
+        **build_replay_headers(answered),
+    }
+
+
+def build_replay_headers(answered: IdempotentResponse) -> dict[str, str]:
+    """Say of a response that it was given before under the same Idempotency-Key."""
+    return {"Idempotent-Replayed": "true"} if answered.is_replayed else {}
 
 
 def submit_sent(

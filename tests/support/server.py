@@ -7,10 +7,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
 
+from grader.web.http.fast_path import FAST_ROUTES
 from grader.web.http.server import DeadlineProtocol, Deadlines
 
 
@@ -26,6 +28,12 @@ def serve(
 
     class Protocol(DeadlineProtocol):
         deadlines = chosen
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            if is_started:
+                # What an app leaves to requests when it starts went to the test's client.
+                self.app_state[FAST_ROUTES] = getattr(app.state, "fast_routes", ())
 
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(

@@ -15,12 +15,13 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from httpx2 import Response
+from httpx2 import Client, Response
 
 from grader.accounts.callers import Caller, get_membership
 from grader.accounts.courses import make_run
@@ -46,6 +47,7 @@ from grader.web.ops.metrics import open_metrics
 from grader.web.service import Service
 from tests.support.clients import AppClient
 from tests.support.rubrics import shipped
+from tests.support.server import serve
 from tests.support.snapshots import Rows, put_rows, take_rows
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
@@ -325,6 +327,16 @@ def _run_service(
     app.state.routes.load()
     with AppClient(app, base_url=base_url) as client:
         yield World(service, client, clock, log)
+
+
+@contextmanager
+def serve_world(world: World) -> Iterator[World]:
+    """The same service behind a real server, which its client calls by HTTP."""
+    app = world.client.app
+    assert isinstance(app, FastAPI)
+    with serve(app) as port, Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+        # It is called in the same ways.
+        yield replace(world, client=client)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -35,10 +33,7 @@ from grader.store.database import Session
 from grader.store.queries.submissions import UploadLine
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
-    KEY_PATTERN,
-    MAX_KEY_LENGTH,
     SentKeyDep,
-    make_sent_key,
     to_response,
 )
 from grader.web.auth import (
@@ -47,7 +42,6 @@ from grader.web.auth import (
     describe_access,
     make_caller_dependency,
     open_membership,
-    read_credential,
 )
 from grader.web.errors.openapi import build_error_responses
 from grader.web.files import PDF, download_pdf
@@ -62,7 +56,7 @@ from grader.web.params import (
     read_question_names,
 )
 from grader.web.service import ReceivedAt, ServiceDep, get_received_at, get_service
-from grader.web.submissions import Sender, SentAnswer
+from grader.web.submissions import Sender, SentAnswer, build_attempt_headers
 
 router = APIRouter(route_class=StrictRoute, tags=["Answers"])
 
@@ -143,53 +137,6 @@ def check(
     return check_answer(rubric, variant, body.answer)
 
 
-class SubmitRoute(DirectRoute):
-    """The route of submitted answers, by far the busiest at a deadline.
-
-    A program's request that is plainly in order goes to the writer at once, which asks for a whole
-    batch who sends it.
-    """
-
-    async def answer_directly(self, request: DirectRequest) -> Response | None:
-        """Submit an answer that comes with a token."""
-        # What would find no place in the queue is refused before any work is done for it.
-        get_service(request).writer.refuse_unavailable()
-        names, sent = read_question_names(request), await request.read_json()
-        if names is None or not isinstance(sent, dict) or sent.keys() != {"answer"}:
-            return None
-        keys = request.headers.getlist("idempotency-key")
-        is_plain = (
-            "authorization" in request.headers
-            and len(keys) <= 1
-            and all(len(each) <= MAX_KEY_LENGTH and _KEY.match(each) for each in keys)
-        )
-        if not is_plain:
-            return None
-        answer = SentAnswer(
-            read_credential(request),
-            *names,
-            answer=sent["answer"],
-            received_at=get_received_at(request),
-            key=make_sent_key(request, keys[0], request.sent_body or b"") if keys else None,
-        )
-        return await _submit(request, answer, {})
-
-
-_KEY = re.compile(KEY_PATTERN)
-
-
-async def _submit(
-    request: Request, answer: SentAnswer, known_headers: Mapping[str, str]
-) -> Response:
-    try:
-        answered = await get_service(request).submit(answer)
-    finally:
-        if answer.caller_id is not None:
-            request.state.caller = answer.caller_id
-    left = known_headers if answer.rate_limit is None else answer.rate_limit.headers()
-    return to_response(answered, {**left, "Location": f"/api/v1/attempts/{answered.created_id}"})
-
-
 async def create_attempt(
     request: Request,
     response: Response,
@@ -215,14 +162,18 @@ async def create_attempt(
         received_at=at,
         key=key,
     )
-    return await _submit(request, answer, response.headers)
+    try:
+        answered = await get_service(request).submit(answer)
+    finally:
+        if answer.caller_id is not None:
+            request.state.caller = answer.caller_id
+    return to_response(answered, build_attempt_headers(answered, answer, response.headers))
 
 
 router.add_api_route(
     _QUESTION + "/attempts",
     create_attempt,
     methods=["POST"],
-    route_class_override=SubmitRoute,
     summary="Submit an answer",
     status_code=201,
     response_model=AttemptReport,

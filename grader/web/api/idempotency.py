@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated
@@ -23,23 +24,23 @@ from grader.grading.idempotency import IdempotencyKey, IdempotentResponse, run_o
 from grader.store.database import Session
 from grader.web.errors.openapi import build_error_responses
 from grader.web.service import Service
-from grader.web.submissions import SentKey
+from grader.web.submissions import SentKey, build_replay_headers
 
 #: What every call within a course may be answered, besides what it gives.
 COURSE_ERRORS = build_error_responses(
     NotSignedIn, MissingScope, MissingRole, NotFound, TooManyRequests, 422, 503
 )
 
-MAX_KEY_LENGTH = 200
-KEY_PATTERN = r"^[\x21-\x7e]+$"
+_MAX_KEY_LENGTH = 200
+_KEY = re.compile(r"^[\x21-\x7e]+$")
 
 _KeyHeader = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
         min_length=1,
-        max_length=MAX_KEY_LENGTH,
-        pattern=KEY_PATTERN,
+        max_length=_MAX_KEY_LENGTH,
+        pattern=_KEY.pattern,
         description="Any text of your own, new for each request. Sent again with the same request, "
         "also in parallel, it gives the same answer and changes nothing.",
         examples=["5f2b8c1e-first-try"],
@@ -57,13 +58,20 @@ IfMatchHeader = Annotated[
 
 
 async def _read_key(request: Request, key: _KeyHeader = None) -> SentKey | None:
-    return None if key is None else make_sent_key(request, key, await request.body())
+    if key is None:
+        return None
+    return make_sent_key(request.method, request.url.path, key, await request.body())
 
 
-def make_sent_key(request: Request, key: str, body: bytes) -> SentKey:
+def make_sent_key(method: str, path: str, key: str, body: bytes) -> SentKey:
     """A key that stands for this request and no other."""
-    content = f"{request.method} {request.url.path}\n".encode() + body
+    content = f"{method} {path}\n".encode() + body
     return SentKey(key, hashlib.sha256(content).hexdigest())
+
+
+def is_idempotency_key(text: str) -> bool:
+    """Whether a text may be a key."""
+    return len(text) <= _MAX_KEY_LENGTH and _KEY.match(text) is not None
 
 
 SentKeyDep = Annotated[SentKey | None, Depends(_read_key)]
@@ -80,10 +88,8 @@ async def create_once(
 
 def to_response(answered: IdempotentResponse, headers: dict[str, str] | None = None) -> Response:
     """The answer of a request that creates."""
-    replayed = {"Idempotent-Replayed": "true"} if answered.is_replayed else {}
-    return Response(
-        answered.body, answered.status, {**(headers or {}), **replayed}, "application/json"
-    )
+    complete = {**(headers or {}), **build_replay_headers(answered)}
+    return Response(answered.body, answered.status, complete, "application/json")
 
 
 def format_etag(version: str) -> str:

@@ -53,10 +53,14 @@ def complete_headers(sent: Iterable[Header], *, request_id: str, is_https: bool)
     """The headers of a response, with those that it lacks."""
     headers = [each for each in sent if each[0] != b"x-request-id"]
     names = {name for name, _ in headers}
-    usual = _HTTPS_HEADERS if is_https else _DEFAULT_HEADERS
-    headers += [each for each in usual if each[0] not in names]
+    headers += [each for each in list_usual_headers(is_https=is_https) if each[0] not in names]
     headers.append((b"x-request-id", request_id.encode()))
     return headers
+
+
+def list_usual_headers(*, is_https: bool) -> Sequence[Header]:
+    """The headers of every response that does not set them itself."""
+    return _HTTPS_HEADERS if is_https else _DEFAULT_HEADERS
 
 
 MOST_HEADERS = 100
@@ -127,18 +131,41 @@ class RequestMiddleware:
         known = method if method in _METHODS else "other"
         # A request that was cut off before its response began has no status but this one.
         status = reply.status or _CLIENT_CLOSED_REQUEST
-        count_request(self._metrics, route=route, method=known, status=status, seconds=seconds)
         state = scope["state"]
-        caller = {"caller": str(state["caller"])} if state.get("caller") else {}
-        self._logs.info(
-            "request",
+        tell_request(
+            self._logs,
+            self._metrics,
             method=known,
             route=route,
             status=status,
-            milliseconds=round(seconds * 1000, 1),
+            seconds=seconds,
             request_id=state["request_id"],
-            **caller,
+            caller=state.get("caller"),
         )
+
+
+def tell_request(
+    logs: Logger,
+    metrics: Metrics,
+    *,
+    method: str,
+    route: str,
+    status: int,
+    seconds: float,
+    request_id: str,
+    caller: object,
+) -> None:
+    """Log and count a request that was answered."""
+    count_request(metrics, route=route, method=method, status=status, seconds=seconds)
+    logs.info(
+        "request",
+        method=method,
+        route=route,
+        status=status,
+        milliseconds=round(seconds * 1000, 1),
+        request_id=request_id,
+        **({"caller": str(caller)} if caller else {}),
+    )
 
 
 class _ResponseSender:
@@ -177,6 +204,11 @@ def _request_id(scope: Scope) -> str:
     sent = [value for name, value in scope["headers"] if name == b"x-request-id"]
     if len(sent) == 1 and _REQUEST_ID.fullmatch(sent[0]):
         return str(sent[0], "ascii")
+    return make_request_id()
+
+
+def make_request_id() -> str:
+    """A new id of a request."""
     # It is no secret, and the operating system's random numbers cost a system call.
     return f"{random.getrandbits(96):024x}"
 

@@ -19,7 +19,8 @@ from __future__ import annotations
 import asyncio
 import resource
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
@@ -27,11 +28,11 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
-from grader.errors import MalformedRequest, Unavailable
+from grader.errors import MalformedRequest
 from grader.web.errors.model import MEDIA_TYPE, render_problem
 from grader.web.errors.problems import to_problem
 from grader.web.http.body import WHOLE_BODY
-from grader.web.http.overload import EARLY_REFUSAL, EarlyRefusal
+from grader.web.http.fast_path import FAST_ROUTES, Exchange, FastRequest, FastRoute
 
 
 def _default_connection_limit() -> int:
@@ -67,8 +68,8 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._awaits_body = False
         # Set once nothing more is answered on this connection; what still comes is thrown away.
         self._is_over = False
-        # Why a request is refused without the app, until its body has come.
-        self._refusal: Unavailable | None = None
+        # A request that may be answered without the app, until its body has come.
+        self._fast_call: _FastCall | None = None
         self._waits_since = 0.0
 
     # The connection
@@ -130,9 +131,11 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._head_bytes = self._body_bytes = self._wire_bytes = 0
         self._awaits_head = self._is_in_head = False
         self._awaits_body = True
-        self._refusal = self._find_early_refusal()
-        if self._refusal is not None:
-            return
+        self._fast_call = self._match_fast_route()
+        if self._fast_call is None:
+            self._start_app()
+
+    def _start_app(self) -> None:
         super().on_headers_complete()
         if self.cycle is not None:
             # It has what uvicorn's cycle uses of a transport, and no more.
@@ -141,8 +144,12 @@ class DeadlineProtocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         """Pass on a piece of the body."""
         self._body_bytes += len(body)
-        if not self._is_over and self._refusal is None:
+        if self._is_over:
+            return
+        if self._fast_call is None:
             super().on_body(body)
+        elif self._fast_call.request.refusal is None:
+            self._fast_call.request.body += body
 
     def on_message_complete(self) -> None:
         """The request is complete; the next bytes start another one."""
@@ -151,11 +158,68 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._stop("body")
         self._awaits_head = True
         self._awaits_body = False
-        if self._refusal is not None:
-            self._refuse_early(self._refusal)
-            return
+        call, self._fast_call = self._fast_call, None
+        if call is not None:
+            if self._answer_fast(call):
+                return
+            self._start_app()
+            super().on_body(bytes(call.request.body))
         self.scope["extensions"] = {WHOLE_BODY: {}}
         super().on_message_complete()
+
+    # Requests that are answered without the app
+
+    def _match_fast_route(self) -> _FastCall | None:
+        if self._is_answering() or self.flow.write_paused or not self.parser.should_keep_alive():
+            return None
+        for route in self.app_state.get(FAST_ROUTES, ()):
+            request = route.match(self.parser.get_method(), self.url, self.headers)
+            if request is not None:
+                return _FastCall(route, request)
+        return None
+
+    def _answer_fast(self, call: _FastCall) -> bool:
+        """Answer a request, or begin to; what is not answered is left to the app."""
+        route, request = call
+        if request.refusal is not None:
+            self._write_response(
+                route.compose_refusal(request, request.refusal, self.server_state.default_headers)
+            )
+            return True
+        try:
+            exchange = route.begin(request)
+        except Exception as error:
+            # The parser would take a defect for a malformed request.
+            self._write_response(
+                route.compose(request, None, error, self.server_state.default_headers)
+            )
+            return True
+        if exchange is None:
+            return False
+        cycle = _FastCycle()
+        # It has what uvicorn uses of a cycle, and no more.
+        self.cycle = cycle  # type: ignore[assignment]
+        exchange.future.add_done_callback(partial(self._finish_fast, call, exchange, cycle))
+        return True
+
+    def _finish_fast(
+        self, call: _FastCall, exchange: Exchange, cycle: _FastCycle, future: asyncio.Future[Any]
+    ) -> None:
+        headers = list(self.server_state.default_headers)
+        if not cycle.keep_alive:
+            headers.append((b"connection", b"close"))
+        outcome = future.exception() or future.result()
+        response = call.route.compose(call.request, exchange, outcome, headers)
+        cycle.response_complete = True
+        if self.transport.is_closing():
+            return
+        self._write_response(response)
+        if not cycle.keep_alive:
+            self.close()
+
+    def _write_response(self, response: bytes) -> None:
+        self.transport.write(response)
+        self.on_response_complete()
 
     # The response
 
@@ -248,17 +312,6 @@ class DeadlineProtocol(HttpToolsProtocol):
             return
         self.close()
 
-    def _find_early_refusal(self) -> Unavailable | None:
-        early: EarlyRefusal | None = self.app_state.get(EARLY_REFUSAL)
-        if early is None or self._is_answering() or not self.parser.should_keep_alive():
-            return None
-        return early.find(self.parser.get_method(), self.url, self.headers)
-
-    def _refuse_early(self, refusal: Unavailable) -> None:
-        self._refusal = None
-        self.transport.write(self.app_state[EARLY_REFUSAL].compose(refusal))
-        self.on_response_complete()
-
     def _refuse_large_head(self) -> None:
         most = self.deadlines.most_head_bytes
         said = f"The head of a request may have at most {most} bytes."
@@ -291,6 +344,26 @@ class DeadlineProtocol(HttpToolsProtocol):
         timer = self._timers.pop(name, None)
         if timer is not None:
             timer.cancel()
+
+
+class _FastCall(NamedTuple):
+    """A request that may be answered without the app, and by which route."""
+
+    route: FastRoute
+    request: FastRequest
+
+
+@dataclass(slots=True)
+class _FastCycle:
+    """Stands in for uvicorn's cycle of a request that is answered without the app.
+
+    Because of it, later requests on the same connection wait, and so does a server that stops.
+    """
+
+    keep_alive: bool = True
+    disconnected: bool = False
+    response_complete: bool = False
+    message_event: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class _ResponseTransport:

@@ -1,0 +1,251 @@
+"""The fast path: plain requests to a busy route, which the server answers without the app.
+
+At a deadline nearly every request is a program's POST of an answer. The scope, task, layers and
+response objects of an ASGI app would take as long as everything else about it. So the server hands
+such a request over as soon as it is complete, and writes the response in one piece. A request that
+is unusual in any way is left to the app, which answers it in the same way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+
+from grader.errors import KeysetError, Unavailable
+from grader.web.errors.model import MEDIA_TYPE, Problem, render_problem
+from grader.web.errors.problems import build_error_headers, make_defect_problem, to_problem
+from grader.web.http.middleware import (
+    Clock,
+    Header,
+    list_usual_headers,
+    make_request_id,
+    tell_request,
+)
+from grader.web.ops.logs import Logger
+from grader.web.ops.metrics import Metrics
+from grader.web.params import MAX_NAME_LENGTH
+
+#: Where the server finds the routes, in the state that the app's lifespan leaves to all requests.
+FAST_ROUTES = "keyset.fast_routes"
+
+_JSON = "application/json"
+_MOST_HEADERS = 40
+_MOST_BODY_BYTES = 64 * 1024
+#: A request with any of these headers is left to the app.
+_UNUSUAL = {b"x-request-id", b"expect", b"transfer-encoding", b"content-encoding"}
+#: What stands for the id of a request in the text of a refusal.
+_ID = "0" * 24
+
+
+@dataclass(slots=True)
+class FastRequest:
+    """A plain request whose head has arrived; `parameters` are those of its path."""
+
+    path: str
+    parameters: Mapping[str, str]
+    headers: Mapping[bytes, bytes]
+    received_at: datetime
+    refusal: Unavailable | None
+    """Why it is refused as soon as its body has arrived."""
+    began: float = field(default_factory=time.perf_counter)
+    request_id: str = field(default_factory=make_request_id)
+    body: bytearray = field(default_factory=bytearray)
+
+
+class FastResponse(NamedTuple):
+    """A response with its own headers."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+    media_type: str = _JSON
+
+
+class Exchange(Protocol):
+    """A request that is being answered."""
+
+    @property
+    def future(self) -> asyncio.Future[Any]:
+        """The result that the response is made of."""
+
+    @property
+    def caller(self) -> str | None:
+        """Who sent the request, by an opaque id, once that is known."""
+
+    def respond(self, result: Any) -> FastResponse:
+        """The response, by the result of the future."""
+
+
+class FastRoute(ABC):
+    """The POSTs to one route.
+
+    Parameters
+    ----------
+    route
+        The template of the route's path.
+    most_body_bytes
+        Requests with a larger body are left to the app.
+    """
+
+    def __init__(
+        self,
+        route: str,
+        *,
+        clock: Clock,
+        logs: Logger,
+        metrics: Metrics,
+        is_https: bool,
+        most_body_bytes: int = _MOST_BODY_BYTES,
+    ) -> None:
+        self._route = route
+        # Names with escaped characters, and names that are too long, are left to the app.
+        name = rf"(?P<\1>[\\w.~-]{{1,{MAX_NAME_LENGTH}}})"
+        self._pattern = re.compile(re.sub(r"\{(\w+)\}", name, route), re.ASCII)
+        self._clock = clock
+        self._logs = logs
+        self._metrics = metrics
+        self._most_body_bytes = min(most_body_bytes, _MOST_BODY_BYTES)
+        self._usual = _render_headers(list_usual_headers(is_https=is_https))
+        self._refusals: dict[str, FastResponse] = {}
+
+    @abstractmethod
+    def find_refusal(self) -> Unavailable | None:
+        """Why there is no room for a request at the moment; None where there is."""
+
+    @abstractmethod
+    def begin(self, request: FastRequest) -> Exchange | None:
+        """Begin to answer a complete request; None leaves it to the app.
+
+        Raises
+        ------
+        KeysetError
+            Where it is refused at once.
+        """
+
+    def match(self, method: bytes, url: bytes, headers: Sequence[Header]) -> FastRequest | None:
+        """The request with this head; None leaves it to the app."""
+        if method != b"POST":
+            return None
+        path, sent = url.decode("latin-1"), dict(headers)
+        matched = self._pattern.fullmatch(path)
+        if matched is None or len(sent) != len(headers) or not self._are_plain(sent):
+            return None
+        return FastRequest(path, matched.groupdict(), sent, self._clock(), self.find_refusal())
+
+    def _are_plain(self, headers: Mapping[bytes, bytes]) -> bool:
+        length = headers.get(b"content-length", b"")
+        return (
+            len(headers) <= _MOST_HEADERS
+            and headers.get(b"content-type") == _JSON.encode()
+            and length.isdigit()
+            and len(length) < 8
+            and int(length) <= self._most_body_bytes
+            and _UNUSUAL.isdisjoint(headers)
+        )
+
+    def compose(
+        self,
+        request: FastRequest,
+        exchange: Exchange | None,
+        outcome: object,
+        server_headers: Sequence[Header],
+    ) -> bytes:
+        """The whole response to a request, by the result or the error of its exchange.
+
+        It is logged and counted like any other.
+        """
+        try:
+            response = self._respond(request, exchange, outcome)
+        except Exception as error:
+            # Whoever waits for a response must get one.
+            response = self._respond(request, None, error)
+        caller = exchange.caller if exchange else None
+        return self._finish(request, response, caller, server_headers)
+
+    def _respond(
+        self, request: FastRequest, exchange: Exchange | None, outcome: object
+    ) -> FastResponse:
+        match outcome:
+            case KeysetError():
+                return _respond_with_problem(
+                    request, to_problem(outcome), build_error_headers(outcome)
+                )
+            case BaseException():
+                self._logs.error("defect", request_id=request.request_id, error=outcome)
+                return _respond_with_problem(request, make_defect_problem(), {})
+            case _:
+                assert exchange is not None, "it has a result"
+                return exchange.respond(outcome)
+
+    def compose_refusal(
+        self, request: FastRequest, refusal: Unavailable, server_headers: Sequence[Header]
+    ) -> bytes:
+        """The whole response to a request for which there is no room.
+
+        At twice the rate that the service can carry, every second request is refused, and takes
+        time from those that are accepted. So the text is made once.
+        """
+        found = self._refusals.get(str(refusal))
+        if found is None:
+            problem = to_problem(refusal).model_copy(update={"request_id": _ID})
+            headers = build_error_headers(refusal)
+            found = FastResponse(503, render_problem(problem), headers, MEDIA_TYPE)
+            self._refusals[str(refusal)] = found
+        body = found.body.replace(_ID.encode(), request.request_id.encode())
+        return self._finish(request, found._replace(body=body), None, server_headers)
+
+    def _finish(
+        self,
+        request: FastRequest,
+        response: FastResponse,
+        caller: str | None,
+        server_headers: Sequence[Header],
+    ) -> bytes:
+        tell_request(
+            self._logs,
+            self._metrics,
+            method="POST",
+            route=self._route,
+            status=response.status,
+            seconds=time.perf_counter() - request.began,
+            request_id=request.request_id,
+            caller=caller,
+        )
+        own = {
+            "content-type": response.media_type,
+            "content-length": str(len(response.body)),
+            **response.headers,
+            "x-request-id": request.request_id,
+        }
+        lines = "".join([f"{name.lower()}: {value}\r\n" for name, value in own.items()])
+        return b"".join(
+            (
+                STATUS_LINE[response.status],
+                _render_headers(server_headers),
+                lines.encode("latin-1"),
+                self._usual,
+                b"\r\n",
+                response.body,
+            )
+        )
+
+
+def _render_headers(headers: Sequence[Header]) -> bytes:
+    return b"".join(b"%b: %b\r\n" % each for each in headers)
+
+
+def _respond_with_problem(
+    request: FastRequest, problem: Problem, headers: Mapping[str, str]
+) -> FastResponse:
+    complete = problem.model_copy(
+        update={"instance": request.path, "request_id": request.request_id}
+    )
+    return FastResponse(problem.status, render_problem(complete), headers, MEDIA_TYPE)
