@@ -42,7 +42,13 @@ _MOST_BODY_BYTES = 64 * 1024
 #: A request with any of these headers is left to the app.
 _UNUSUAL = {b"x-request-id", b"expect", b"transfer-encoding", b"content-encoding"}
 #: What stands for the id of a request in the text of a refusal.
-_ID = "0" * 24
+_ID = b"0" * 24
+_HEAD_END = b"\r\n\r\n"
+#: A line of a head, in small letters, with which a request is left to the parser and to the app.
+_UNUSUAL_LINE = re.compile(
+    rb"\n(?:[\t ]|x-request-id|expect|(?:transfer|content)-encoding|connection:(?! keep-alive\r))"
+)
+_LENGTH_LINE = re.compile(rb"\ncontent-length: (\d{1,6})\r")
 
 
 @dataclass(slots=True)
@@ -108,13 +114,15 @@ class FastRoute(ABC):
         self._route = route
         # Names with escaped characters, and names that are too long, are left to the app.
         name = rf"(?P<\1>[\\w.~-]{{1,{MAX_NAME_LENGTH}}})"
-        self._pattern = re.compile(re.sub(r"\{(\w+)\}", name, route), re.ASCII)
+        pattern = re.sub(r"\{(\w+)\}", name, route)
+        self._pattern = re.compile(pattern, re.ASCII)
+        self._first_line = re.compile(f"POST {pattern} HTTP/1\\.1\r\n".encode())
         self._clock = clock
         self._logs = logs
         self._metrics = metrics
         self._most_body_bytes = min(most_body_bytes, _MOST_BODY_BYTES)
         self._usual = _render_headers(list_usual_headers(is_https=is_https))
-        self._refusals: dict[str, FastResponse] = {}
+        self._refusals: dict[str, bytes] = {}
 
     @abstractmethod
     def find_refusal(self) -> Unavailable | None:
@@ -167,8 +175,12 @@ class FastRoute(ABC):
         except Exception as error:
             # Whoever waits for a response must get one.
             response = self._respond(request, None, error)
-        caller = exchange.caller if exchange else None
-        return self._finish(request, response, caller, server_headers)
+        seconds = time.perf_counter() - request.began
+        self._tell(
+            response.status, request.request_id, seconds, exchange.caller if exchange else None
+        )
+        rest = self._render(response, request.request_id)
+        return STATUS_LINE[response.status] + _render_headers(server_headers) + rest
 
     def _respond(
         self, request: FastRequest, exchange: Exchange | None, outcome: object
@@ -185,61 +197,81 @@ class FastRoute(ABC):
                 assert exchange is not None, "it has a result"
                 return exchange.respond(outcome)
 
+    def refuse(self, data: bytes, server_headers: Sequence[Header]) -> bytes | None:
+        """The whole response to a plain request that arrives in one piece while there is no room.
+
+        At twice the rate that the service can carry, every second request is refused, and takes
+        time from those that are accepted. So it is not even parsed. None leaves it to the parser.
+        """
+        refusal = self.find_refusal()
+        if refusal is None or not self._is_plain_request(data):
+            return None
+        return self._compose_refusal(refusal, make_request_id(), 0.0, server_headers)
+
+    def _is_plain_request(self, data: bytes) -> bool:
+        """Whether these bytes are one request to this route, and nothing else."""
+        head, _, body = data.partition(_HEAD_END)
+        if len(body) > self._most_body_bytes or not self._first_line.match(head):
+            return False
+        lines = head.lower() + b"\r"
+        lengths = _LENGTH_LINE.findall(lines)
+        return (
+            lines.count(b"content-length") == 1
+            and lengths == [b"%d" % len(body)]
+            and not _UNUSUAL_LINE.search(lines)
+        )
+
     def compose_refusal(
         self, request: FastRequest, refusal: Unavailable, server_headers: Sequence[Header]
     ) -> bytes:
-        """The whole response to a request for which there is no room.
+        """The whole response to a request for which there was no room when its head arrived."""
+        seconds = time.perf_counter() - request.began
+        return self._compose_refusal(refusal, request.request_id, seconds, server_headers)
 
-        At twice the rate that the service can carry, every second request is refused, and takes
-        time from those that are accepted. So the text is made once.
-        """
-        found = self._refusals.get(str(refusal))
-        if found is None:
-            problem = to_problem(refusal).model_copy(update={"request_id": _ID})
-            headers = build_error_headers(refusal)
-            found = FastResponse(503, render_problem(problem), headers, MEDIA_TYPE)
-            self._refusals[str(refusal)] = found
-        body = found.body.replace(_ID.encode(), request.request_id.encode())
-        return self._finish(request, found._replace(body=body), None, server_headers)
-
-    def _finish(
+    def _compose_refusal(
         self,
-        request: FastRequest,
-        response: FastResponse,
-        caller: str | None,
+        refusal: Unavailable,
+        request_id: str,
+        seconds: float,
         server_headers: Sequence[Header],
     ) -> bytes:
+        self._tell(503, request_id, seconds, None)
+        text = self._refusals.get(str(refusal))
+        if text is None:
+            problem = to_problem(refusal).model_copy(update={"request_id": _ID.decode()})
+            response = FastResponse(
+                503, render_problem(problem), build_error_headers(refusal), MEDIA_TYPE
+            )
+            text = self._refusals[str(refusal)] = self._render(response, _ID.decode())
+        rest = text.replace(_ID, request_id.encode())
+        return STATUS_LINE[503] + _render_headers(server_headers) + rest
+
+    def _tell(self, status: int, request_id: str, seconds: float, caller: str | None) -> None:
         tell_request(
             self._logs,
             self._metrics,
             method="POST",
             route=self._route,
-            status=response.status,
-            seconds=time.perf_counter() - request.began,
-            request_id=request.request_id,
+            status=status,
+            seconds=seconds,
+            request_id=request_id,
             caller=caller,
         )
+
+    def _render(self, response: FastResponse, request_id: str) -> bytes:
+        """A response behind its first line and the server's own headers."""
         own = {
             "content-type": response.media_type,
             "content-length": str(len(response.body)),
             **response.headers,
-            "x-request-id": request.request_id,
+            "x-request-id": request_id,
         }
         lines = "".join([f"{name.lower()}: {value}\r\n" for name, value in own.items()])
-        return b"".join(
-            (
-                STATUS_LINE[response.status],
-                _render_headers(server_headers),
-                lines.encode("latin-1"),
-                self._usual,
-                b"\r\n",
-                response.body,
-            )
-        )
+        return b"".join((lines.encode("latin-1"), self._usual, b"\r\n", response.body))
 
 
 def _render_headers(headers: Sequence[Header]) -> bytes:
-    return b"".join(b"%b: %b\r\n" % each for each in headers)
+    return b"".join([b"%b: %b\r\n" % each for each in headers])
 
 
 def _respond_with_problem(

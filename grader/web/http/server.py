@@ -91,7 +91,7 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Accept data, unless the head has grown too large."""
-        if self._is_over:
+        if self._is_over or self._refuse_whole(data):
             return
         if self._awaits_head:
             self._head_bytes += len(data)
@@ -168,6 +168,20 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     # Requests that are answered without the app
+
+    def _refuse_whole(self, data: bytes) -> bool:
+        """Refuse a request that arrives in one piece and for which there is no room."""
+        is_between = self._awaits_head and not self._is_in_head and not self._is_answering()
+        if not is_between or self.flow.write_paused:
+            return False
+        for route in self.app_state.get(FAST_ROUTES, ()):
+            response = route.refuse(data, self.server_state.default_headers)
+            if response is not None:
+                self._stop("head")
+                self._unset_keepalive_if_required()
+                self._write_response(response)
+                return True
+        return False
 
     def _match_fast_route(self) -> _FastCall | None:
         if self._is_answering() or self.flow.write_paused or not self.parser.should_keep_alive():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import socket
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -334,6 +335,45 @@ def test_what_is_unusual_is_left_to_the_app(
 ) -> None:
     assert service.send(head, body, path)[0] == 201
     assert (service.fast, service.by_app) == ([], ["one"])
+
+    service.refusal = Unavailable("Too much is waiting.")
+    assert service.send(head, body, path)[0] == 503, "by the app or not"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param("Connection: keep-alive\r\n", id="as clients say"),
+        pytest.param("ACCEPT: */*\r\nuser-agent: x\r\n", id="other headers"),
+    ],
+)
+def test_without_room_what_is_usual_is_not_parsed(
+    service: Sample, head: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert service.send(head)[0] == 201
+    service.refusal = Unavailable("Too much is waiting.")
+    monkeypatch.setattr(SampleRoute, "match", None)
+
+    assert service.send(head)[0] == 503
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        pytest.param(request().replace(b"Length: 13", b"Length: 12"), id="too short a length"),
+        pytest.param(request("Content-Length: 13\r\n"), id="two lengths"),
+        pytest.param(request(" Content-Length: 13\r\n"), id="a folded line"),
+        pytest.param(request().replace(b"HTTP/1.1", b"HTTP/9.9"), id="no such version"),
+    ],
+)
+def test_without_room_what_is_malformed_is_the_parsers(service: Sample, message: bytes) -> None:
+    service.refusal = Unavailable("Too much is waiting.")
+    with connect(service.port) as connection:
+        connection.sendall(message)
+        connection.shutdown(socket.SHUT_WR)
+        answer = read_all(connection)
+
+    assert answer.count(b"HTTP/1.1 400 ") == 1
 
 
 def test_another_type_of_body_is_left_to_the_app(service: Sample) -> None:
