@@ -80,7 +80,7 @@ def _read_clean(value: object, axes: tuple[int, ...]) -> Array | None:
     if int in types:
         # A comparison with NaN is false, so that NaN takes the slow path as well.
         return array if np.abs(array).max() < _MAX_EXACT_INTEGER else None
-    return array if np.isfinite(array).all() else None
+    return array if np.logical_and.reduce(np.isfinite(array), axis=None) else None
 
 
 def _entry_types(value: object, axes: tuple[int, ...]) -> set[type]:

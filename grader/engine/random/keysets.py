@@ -6,9 +6,9 @@ key, `+ sqrt(by) zeta mu_i`), `k q = mu q + Z (sqrt(alpha) q)` needs one product
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,6 +122,17 @@ class KeySets:
     called: str = "key sets"
 
 
+class SplitScores(NamedTuple):
+    """Scores of keys as their `centres`, (B, n), plus noise times `vectors`, (B, d).
+
+    `reach`, (B,), is a number that the noise of an answer's scores stays below.
+    """
+
+    centres: Array
+    vectors: Array
+    reach: Array
+
+
 @dataclass(eq=False, slots=True)
 class SampledKeys(LazyMatrix):
     """Gaussian keys, for every answer and key set.
@@ -149,7 +160,7 @@ class SampledKeys(LazyMatrix):
         if vectors.shape[1] != 1:
             return np.asarray(np.matmul(self.whole(), vectors[..., None])[..., 0])
         middle = multiply_columns(self.mean, vectors).swapaxes(1, 2)
-        scores = self._multiply_noise(self.deviation * vectors[:, 0])
+        scores = self._multiply_all_noise(self.deviation * vectors[:, 0])
         scores += middle
         if self.position is not None and self.stretch is not None:
             answers = np.arange(len(scores))
@@ -157,26 +168,56 @@ class SampledKeys(LazyMatrix):
             scores[answers, self.position] += self.stretch * shift[:, None]
         return scores.swapaxes(1, 2)
 
-    def _multiply_noise(self, vectors: Array) -> Array:
-        """The noise times one vector per answer, of shape (B, n, S).
-
-        The vectors are scaled by the deviation before, or large ones would overflow in the product.
-        """
-        keys, sets, _ = self.noise.shape
-        product = self.buffers.take((len(vectors), keys, sets))
-        np.matmul(vectors, self.noise.swapaxes(1, 2), out=product.swapaxes(0, 1))
-        return product
-
     def softmax_times(self, vectors: Array) -> Array:
         """Softmax of the keys times one vector per answer: weights of shape (B, S, n)."""
-        if vectors.shape[1] != 1 or self.stretch is not None:
+        split = self.split_scores(vectors)
+        if split is None:
             return softmax(self.times(vectors), spare=True)
-        middle = multiply_columns(self.mean, vectors).swapaxes(1, 2)
-        small = self.deviation * vectors[:, 0]
-        reach = _MAX_NORMAL * np.sqrt(np.vecdot(small, small))
-        noise = self._multiply_noise(small)
-        weights = softmax_around(middle, noise, reach=reach, buffers=self.buffers)
+        noise = self._multiply_all_noise(split.vectors)
+        centres = split.centres[:, :, None]
+        weights = softmax_around(centres, noise, reach=split.reach, buffers=self.buffers)
         return weights.swapaxes(1, 2)
+
+    def split_scores(self, vectors: Array) -> SplitScores | None:
+        """Keys times one vector per answer, before anything is multiplied with the noise.
+
+        None where that cannot be split: a key is stretched, or vectors differ between key sets.
+        """
+        if vectors.shape[1] != 1 or self.stretch is not None:
+            return None
+        centres = multiply_columns(self.mean, vectors)[:, 0]
+        # Scaled by the deviation before, or large vectors would overflow in the product.
+        small = self.deviation * vectors[:, 0]
+        if len(small) < len(centres):
+            small = np.broadcast_to(small, (len(centres), small.shape[1]))
+        reach = _MAX_NORMAL * np.sqrt(np.vecdot(small, small))
+        return SplitScores(centres, small, reach)
+
+    def multiply_noise(self, vectors: Array, places: NDArray[np.intp] | None, out: Array) -> None:
+        """Write the noise of some keys times one vector per answer.
+
+        Parameters
+        ----------
+        vectors : (B, d) array
+        places : (B, m) array of keys, or None for all of them in order
+        out : (B, m or n, S) array
+        """
+        noise = self.noise.swapaxes(1, 2)
+        if places is None:
+            np.matmul(vectors, noise, out=out.swapaxes(0, 1))
+        elif len(places) == 1:
+            for column, key in enumerate(places[0].tolist()):
+                np.matmul(vectors, noise[key], out=out[:, column])
+        else:
+            for key, (rows, columns) in _group_by_key(places):
+                out[rows, columns] = np.matmul(vectors[rows], noise[key])
+
+    def _multiply_all_noise(self, vectors: Array) -> Array:
+        """The noise times one vector per answer, of shape (B, n, S)."""
+        keys, sets, _ = self.noise.shape
+        product = self.buffers.take((len(vectors), keys, sets))
+        self.multiply_noise(vectors, None, product)
+        return product
 
     def row(self, position: int | NDArray[np.intp]) -> Array:
         """One key, of shape (B, S, d)."""
@@ -204,6 +245,12 @@ class SampledKeys(LazyMatrix):
     def whole(self) -> Array:
         """All keys, of shape (B, S, n, d)."""
         return np.stack([self.row(position) for position in range(len(self.noise))], axis=2)
+
+
+def _group_by_key(places: NDArray[np.intp]) -> Iterator[tuple[int, tuple[Array, ...]]]:
+    """Each key that has a place, with the rows and columns of its places."""
+    for key in np.unique(places).tolist():
+        yield key, np.nonzero(places == key)
 
 
 def sample_key_sets(

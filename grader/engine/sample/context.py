@@ -17,15 +17,12 @@ from numpy.typing import NDArray
 from grader.engine.random.keysets import GRADING, NoiseSource
 from grader.engine.random.noise import NoiseBank
 from grader.engine.sample.plans import Plan
+from grader.formula.eval.buffers import split_for_products
 from grader.formula.eval.evaluate import Environment
 
 #: Bounds are kept with this relative slack, so that the last bits of a matrix product, which
 #: differ between machines and batch sizes, never decide.
 SLACK = 1e-9
-
-# Maximum numbers in one batch: more would leave the cache, fewer would waste calls and make each
-# product with the noise slower.
-_MAX_BATCH_NUMBERS = 1 << 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +46,7 @@ def count_answers(environment: Environment) -> int:
 
 def split_into_batches(plan: Plan, *, answers: int, key_sets: int) -> list[slice]:
     """Cut answers into parts whose arrays stay near the cache."""
-    at_once = max(1, _MAX_BATCH_NUMBERS // (key_sets * plan.width))
-    return [slice(start, start + at_once) for start in range(0, answers, at_once)]
+    return split_for_products(answers, key_sets * plan.width)
 
 
 def to_nine_digits(value: float) -> float:

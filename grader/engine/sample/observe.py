@@ -13,6 +13,7 @@ from grader.engine.question import Question
 from grader.engine.random.keysets import NoiseSource, add_key_sets
 from grader.engine.random.variants import Variant, stack_variants
 from grader.engine.sample.plans import Plan, plan_for
+from grader.engine.sample.readings import read_weights
 from grader.formula.eval.buffers import FRESH, Buffers
 from grader.formula.eval.evaluate import Environment, Evaluation
 from grader.formula.typed.tree import Node
@@ -77,9 +78,13 @@ def _keep_fixed_values(plan: Plan, environment: Environment, variants: Sequence[
 
 def compute_fixed_values(plan: Plan, environment: Environment) -> dict[int, Array]:
     """The values of what depends on the variants alone, by the identity of its node."""
-    evaluation = Evaluation(environment)
+    computed: dict[int, Array] = {}
+    # What follows from values that were computed before finds them there.
+    evaluation = Evaluation(replace(environment, ready=computed))
     with np.errstate(all="ignore"):
-        return {id(node): evaluation.value(node) for node in plan.fixed}
+        for node in plan.fixed:
+            computed[id(node)] = evaluation.value(node)
+    return computed
 
 
 def select_rows(environment: Environment, rows: NDArray[np.intp] | slice) -> Environment:
@@ -120,10 +125,8 @@ def _observe(
     buffers: Buffers,
 ) -> Observations:
     plan = plan_for(question, nodes)
-    values = dict(environment.values)
-    known = Environment(
-        values, environment.indices, None, environment.ready, plan.read_once, buffers
-    )
+    values, ready = dict(environment.values), dict(environment.ready)
+    known = Environment(values, environment.indices, None, ready, plan.read_once, buffers)
     if question.key_sets is not None and source is not None and plan.samples:
         add_key_sets(question.key_sets, plan.samples, values, known, source)
         if question.key_sets.keep is not None:
@@ -132,5 +135,8 @@ def _observe(
             known = replace(known, kept=kept)
     evaluation = Evaluation(known)
     for name, node in plan.steps:
-        values[name] = evaluation.value(node)
+        if (reading := plan.readings.get(name)) and (read := read_weights(reading, evaluation)):
+            ready.update(read)
+        else:
+            values[name] = evaluation.value(node)
     return Observations(tuple([evaluation.value(node) for node in plan.results]), known.kept)

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.engine.question import MeasuredCriterion, PredictedCriterion, Question
+from grader.engine.random.keysets import GaussianKeys, KeySets
 from grader.engine.sample.distances import reduce_distances
+from grader.engine.sample.readings import Reading, find_reading
 from grader.formula.typed.tree import (
     Add,
     FamilyMember,
@@ -29,8 +31,8 @@ class Plan:
     `nodes` are those that were asked for, and `results` what is computed in their place, which
     gives the same. `samples` are the key sets' quantities that are needed; `fixed` what depends on
     the variant alone; `steps` are the quantities to compute, in order, and `read_once` those of
-    them that are read in one place only. `width` is the size of the largest step: how many numbers
-    a key set holds for one answer.
+    them that are read in one place only. `readings` stand in for the steps of their names. `width`
+    is the size of the largest other step: how many numbers a key set holds for one answer.
     """
 
     nodes: tuple[Node, ...]
@@ -39,6 +41,7 @@ class Plan:
     steps: tuple[tuple[str, Node], ...]
     fixed: tuple[Node, ...]
     read_once: frozenset[str]
+    readings: Mapping[str, Reading]
     width: int
 
 
@@ -64,14 +67,19 @@ def _make_plan(question: Question, nodes: Sequence[Node]) -> Plan:
         if key_sets.keep is not None and wanted & {*key_sets.rules, "left_out"}:
             wanted |= collect_names(key_sets.keep)
         samples = frozenset(wanted & set(key_sets.rules))
+    readings = _find_readings(key_sets, steps, results) if key_sets is not None else {}
+    fixed = [each for root in roots for each in _fixed_parts(root, drawn)]
     return Plan(
         nodes=tuple(nodes),
         results=tuple(results),
         samples=samples,
         steps=tuple(steps.items()),
-        fixed=tuple(each for root in roots for each in _fixed_parts(root, drawn)),
+        fixed=(*fixed, *(each.effects for each in readings.values())),
         read_once=once,
-        width=max((node.shape.size for node in steps.values()), default=1),
+        readings=readings,
+        width=max(
+            (node.shape.size for name, node in steps.items() if name not in readings), default=1
+        ),
     )
 
 
@@ -101,6 +109,22 @@ def _find_read_once(
         for name, node in steps.items()
         if read[name] == 1 and isinstance(node, Multiply | Add) and not collect_names(node) <= drawn
     )
+
+
+def _find_readings(
+    key_sets: KeySets, steps: Mapping[str, Node], results: Sequence[Node]
+) -> dict[str, Reading]:
+    """By name, the weights of sampled keys that nothing but distances reads."""
+    read = Counter(name for root in (*steps.values(), *results) for name in _list_reads(root))
+    found = {name: find_reading(name, node, results) for name, node in steps.items()}
+    return {
+        name: reading
+        for name, reading in found.items()
+        if reading is not None
+        and read[name] == len(reading.nodes)
+        and isinstance(rule := key_sets.rules.get(reading.keys), GaussianKeys)
+        and rule.stretch is None
+    }
 
 
 def _list_reads(node: Node) -> Iterator[str]:

@@ -25,6 +25,10 @@ MAX_KEPT_BYTES = 8 * 1024 * 1024
 # As many numbers lie in the fast part of the cache, beside as many that they are computed from.
 _MAX_CACHED_NUMBERS = 1 << 16
 
+# Maximum numbers in one batch: more would leave the cache, fewer would waste calls and make each
+# product with the noise slower.
+_MAX_BATCH_NUMBERS = 1 << 19
+
 
 def split_for_cache(answers: int, numbers: int) -> list[slice]:
     """Cut answers into parts, to be computed one after the other within the cache.
@@ -34,14 +38,23 @@ def split_for_cache(answers: int, numbers: int) -> list[slice]:
     numbers
         How many each answer has.
     """
-    at_once = max(1, _MAX_CACHED_NUMBERS // max(1, numbers))
+    return _split(answers, _MAX_CACHED_NUMBERS // max(1, numbers))
+
+
+def split_for_products(answers: int, numbers: int) -> list[slice]:
+    """Cut answers into larger parts, each for one product with the noise."""
+    return _split(answers, _MAX_BATCH_NUMBERS // max(1, numbers))
+
+
+def _split(answers: int, at_once: int) -> list[slice]:
+    at_once = max(1, at_once)
     if answers <= at_once:
         return [slice(0, answers)]
     starts = range(0, answers, at_once)
     return [slice(start, min(start + at_once, answers)) for start in starts]
 
 
-def select_part(values: Array, rows: slice) -> Array:
+def select_part(values: Array, rows: slice | NDArray[np.intp]) -> Array:
     """The values of some answers; those that all answers share stay as they are."""
     return values[rows] if len(values) > 1 else values
 

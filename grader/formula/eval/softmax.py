@@ -70,13 +70,14 @@ def softmax_around(centres: Array, noise: Array, *, reach: Array, buffers: Buffe
     """
     for rows in split_for_cache(len(noise), noise[0].size):
         part = select_part(centres, rows)
-        _replace_by_weights(part, noise[rows], float(reach[rows].max()), buffers)
+        _replace_by_weights(part, noise[rows], float(np.maximum.reduce(reach[rows])), buffers)
     return noise
 
 
 def _replace_by_weights(centres: Array, noise: Array, reach: float, buffers: Buffers) -> None:
     # A comparison with NaN is false, so that NaN comes out as such.
-    is_near_zero = float(np.abs(centres).max()) + reach < _MAX_NEAR_ZERO
+    farthest = float(np.maximum.reduce(np.abs(centres), axis=None))
+    is_near_zero = farthest + reach < _MAX_NEAR_ZERO
     if is_near_zero and reach <= _MAX_ARGUMENTS[-1]:
         series = _expand_exponential(noise, reach, buffers.scratch(noise.shape))
         np.multiply(series, np.exp(centres), out=noise)

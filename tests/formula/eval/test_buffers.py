@@ -14,6 +14,7 @@ from grader.formula.eval.buffers import (
     KeptBuffers,
     borrow_buffers,
     split_for_cache,
+    split_for_products,
 )
 
 
@@ -97,3 +98,14 @@ def test_parts_for_the_cache_hold_every_answer_once(numbers: int) -> None:
 
     assert [answer for part in parts for answer in range(10)[part]] == list(range(10))
     assert all(len(range(10)[part]) * numbers <= 65_536 or numbers > 65_536 for part in parts)
+
+
+@pytest.mark.parametrize("answers", [1, 7, 100])
+@pytest.mark.parametrize("numbers", [1, 60_000, 1 << 22])
+def test_a_product_takes_all_answers_and_more_at_once_than_the_cache(
+    answers: int, numbers: int
+) -> None:
+    parts = split_for_products(answers, numbers)
+
+    assert [row for part in parts for row in range(part.start, part.stop)] == list(range(answers))
+    assert len(parts) <= len(split_for_cache(answers, numbers))
