@@ -21,11 +21,13 @@ from tests.support.databases import (
     share_compiled_statements,
     wait_until_cleared,
 )
+from tests.support.passwords import hash_at_lowest_cost
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Name the run, so that its processes, which inherit the name, share one server."""
     share_compiled_statements()
+    hash_at_lowest_cost()
     if RUN not in os.environ:
         os.environ[RUN] = uuid.uuid4().hex
         config.add_cleanup(_end_run)

@@ -154,6 +154,11 @@ class World:
         """What was logged."""
         return [json.loads(line) for line in self.log.getvalue().splitlines()]
 
+    def last_line(self) -> dict[str, Any]:
+        """What was logged last, for tests with too many requests to read all lines each time."""
+        found: dict[str, Any] = json.loads(self.log.getvalue().rstrip("\n").rpartition("\n")[2])
+        return found
+
     # Setting up, past the web
 
     def add_person(self, login: str, *, is_operator: bool = False) -> PersonLine:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -102,7 +103,7 @@ def send(world: World, method: str, path: str, *, with_table: bool) -> Found:
         recorder.scope.get("path_params", {}),
         response.status_code,
         headers,
-        world.lines()[-1]["route"],
+        world.last_line()["route"],
     )
 
 
@@ -187,9 +188,11 @@ def test_an_unknown_path_is_not_there(world: World, path: str) -> None:
 
 
 def test_a_wrong_method_is_told_the_right_ones(world: World) -> None:
-    paths = {path for _, path, _ in list_routes(world)}
-    for path in sorted(paths):
-        methods = {method for method, each, _ in list_routes(world) if each == path}
+    methods_by_path = defaultdict(set)
+    for method, path, _ in list_routes(world):
+        methods_by_path[path].add(method)
+
+    for path, methods in sorted(methods_by_path.items()):
         found = send_both(world, "PATCH", fill(path, "one"))
 
         assert "PATCH" not in methods

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+from pwdlib import PasswordHash
+
+from grader.accounts import sign_in
+from grader.accounts.sign_in import check_password, set_password
+from grader.errors import NotSignedIn
+from grader.store.database import Database
+from grader.store.queries.people import find_password_hash
+from tests.support.people import NOW, add
+
+PASSWORD = "correct horse staple"
+
+
+def test_a_password_is_hashed_at_the_recommended_cost(
+    sqlite_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Other tests hash at the lowest cost.
+    monkeypatch.setattr(sign_in, "PasswordHash", PasswordHash)
+    with sqlite_database.write() as session:
+        ada = add(session, "ada")
+        set_password(session, ada, PASSWORD, at=NOW, by="operator")
+
+    with sqlite_database.read() as session:
+        found = find_password_hash(session, login="ada")
+        assert found is not None
+        assert found[1].startswith("$argon2id$v=19$m=65536,t=3,p=4$")
+        assert check_password(session, login="ada", password=PASSWORD) == ada.id
+        with pytest.raises(NotSignedIn):
+            check_password(session, login="ada", password=PASSWORD.upper())
