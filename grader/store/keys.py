@@ -6,7 +6,7 @@ once, and the database looks up exactly these keys by an index.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 
 from grader.store.database import Session
+from grader.store.ready import list_rows
 
 #: The name of the parameter: keys to look up, or rows to insert.
 SENT_ROWS = "keys"
@@ -65,9 +66,9 @@ def bind_keys(keys: Iterable[tuple[str, ...]]) -> dict[str, str]:
 
 def list_by_keys(
     session: Session, statement: Select[Any], keys: Iterable[tuple[str, ...]]
-) -> Sequence[Any]:
-    """The rows of a statement that joins a table of keys, all fetched by one call."""
-    return session.connection().execute(statement, bind_keys(keys)).all()
+) -> list[tuple[Any, ...]]:
+    """The rows of a statement that joins a table of keys; it is made once, as for `list_rows`."""
+    return list_rows(session, statement, bind_keys(keys))
 
 
 def get_dialect(session: Session) -> str:

@@ -19,6 +19,7 @@ from grader.web.fragments import FragmentCache
 from grader.web.http.rate_limits import RateLimiter
 from grader.web.ops.logs import Logger
 from grader.web.ops.metrics import Metrics, count_attempt
+from grader.web.readers import ReaderPool
 
 if TYPE_CHECKING:
     from grader.grading.context import GradingContext
@@ -42,6 +43,8 @@ class Service:
     """How browsers reach it, without a slash at the end."""
     fragments: FragmentCache = field(default_factory=FragmentCache)
     """Parts of pages that depend on rubrics and variants alone."""
+    readers: ReaderPool = field(default_factory=ReaderPool)
+    """Threads for calls that are answered past FastAPI."""
 
     @cached_property
     def context(self) -> GradingContext:

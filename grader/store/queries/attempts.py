@@ -25,6 +25,7 @@ from grader.errors import NotFound
 from grader.store.bulk import insert_rows
 from grader.store.database import Session
 from grader.store.keys import get_dialect, list_by_keys, make_key_table, match_keys
+from grader.store.ready import find_row, list_rows
 from grader.store.rows import get_table, list_columns, to_line
 from grader.store.tables.attempts import AttemptRow, JudgementRow, VariantRow, ViewRow
 from grader.store.tables.decisions import GradeRow
@@ -147,7 +148,7 @@ def _list_judged(
 ) -> list[JudgedAttempt]:
     statement = _select_judged(get_dialect(session), *names)
     rows = list_by_keys(session, statement, keys)
-    return [_split_row(tuple(row)) for row in rows]
+    return [_split_row(row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ class OutcomeLine:
 
 def list_outcomes(session: Session, *, part: StudentQuestion) -> list[OutcomeLine]:
     """All attempts of a student at a question in order, by their latest judgements."""
-    rows = session.connection().execute(_OUTCOMES, dict(zip(_PART, part, strict=True)))
+    rows = list_rows(session, _OUTCOMES, dict(zip(_PART, part, strict=True)))
     return [to_line(OutcomeLine, row) for row in rows]
 
 
@@ -371,4 +372,4 @@ _VIEW = select(ViewRow.first_at).where(
 def has_view(session: Session, *, part: StudentQuestion) -> bool:
     """Whether a student has seen a question before."""
     parameters = dict(zip(_PART, part, strict=True))
-    return session.connection().scalar(_VIEW, parameters) is not None
+    return find_row(session, _VIEW, parameters) is not None

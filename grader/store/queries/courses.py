@@ -14,6 +14,7 @@ from grader.domain.roles import Role
 from grader.errors import NotFound
 from grader.store.database import Session
 from grader.store.keys import get_dialect, list_by_keys, make_key_table, match_keys
+from grader.store.ready import find_row, list_rows
 from grader.store.rows import split_into_batches, to_line
 from grader.store.tables.people import CourseRow, EnrolmentRow, PersonRow, RunRow
 
@@ -61,7 +62,7 @@ _RUN_BY_ID = select(*_RUN).where(RunRow.id == bindparam("run_id"))
 
 def find_run(session: Session, *, run_id: str) -> RunLine | None:
     """The course run of this name."""
-    row = session.connection().execute(_RUN_BY_ID, {"run_id": run_id}).one_or_none()
+    row = find_row(session, _RUN_BY_ID, {"run_id": run_id})
     return to_line(RunLine, row) if row else None
 
 
@@ -150,10 +151,10 @@ def find_place(
 ) -> tuple[RunLine, EnrolmentLine | None] | None:
     """A course run with a person's place there, if there is one; None for an unknown run."""
     parameters = {"run_id": run_id, "person_id": person_id}
-    row = session.connection().execute(_PLACE, parameters).one_or_none()
+    row = find_row(session, _PLACE, parameters)
     if row is None:
         return None
-    run, place = tuple(row[: len(_RUN)]), tuple(row[len(_RUN) :])
+    run, place = row[: len(_RUN)], row[len(_RUN) :]
     return RunLine(*run), None if place[0] is None else _to_enrolment(place)
 
 
@@ -167,10 +168,9 @@ _OWN_ENROLMENTS = (
 
 def list_enrolments(session: Session, *, person_id: str) -> list[tuple[EnrolmentLine, RunLine]]:
     """Where a person takes part."""
-    rows = session.connection().execute(_OWN_ENROLMENTS, {"person_id": person_id})
+    rows = list_rows(session, _OWN_ENROLMENTS, {"person_id": person_id})
     return [
-        (_to_enrolment((row[0], row[1], row[2], row[3], row[4])), RunLine(*tuple(row)[5:]))
-        for row in rows
+        (_to_enrolment((row[0], row[1], row[2], row[3], row[4])), RunLine(*row[5:])) for row in rows
     ]
 
 

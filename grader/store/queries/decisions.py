@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Select, delete, func, insert, or_, select
 
 from grader.store.database import Session
-from grader.store.keys import bind_keys, get_dialect, make_key_table, match_keys
+from grader.store.keys import get_dialect, list_by_keys, make_key_table, match_keys
 from grader.store.queries.attempts import StudentQuestion
 from grader.store.rows import list_columns, to_line
 from grader.store.tables.attempts import AttemptRow
@@ -42,7 +42,7 @@ _REVIEW = list_columns(ReviewRow, ReviewLine)
 def list_reviews(session: Session, *, attempt_ids: Iterable[str]) -> list[ReviewLine]:
     """All reviews of these attempts, oldest first."""
     statement = _select_reviews(get_dialect(session))
-    rows = session.connection().execute(statement, bind_keys((each,) for each in attempt_ids))
+    rows = list_by_keys(session, statement, ((each,) for each in attempt_ids))
     return [to_line(ReviewLine, row) for row in rows]
 
 
@@ -151,7 +151,7 @@ def _list_scores(
     keys: set[StudentQuestion],
 ) -> list[_Score]:
     statement = _select_scores(get_dialect(session), table)
-    rows = session.connection().execute(statement, bind_keys(keys))
+    rows = list_by_keys(session, statement, keys)
     return [to_line(line, row) for row in rows]
 
 

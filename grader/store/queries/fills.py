@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from grader.store.database import Session
+from grader.store.ready import find_row
 from grader.store.rows import list_columns, to_line
 from grader.store.tables.people import FillRow
 
@@ -47,7 +48,7 @@ def add_fill(session: Session, line: FillLine) -> None:
 
 def find_fill(session: Session, *, run_id: str) -> FillLine | None:
     """The filling of a course run; None if nothing is missing."""
-    row = session.execute(_FILL_BY_RUN, {"run_id": run_id}).one_or_none()
+    row = find_row(session, _FILL_BY_RUN, {"run_id": run_id})
     return to_line(FillLine, row) if row else None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Select, delete, insert, select
 
 from grader.store.database import Session
-from grader.store.keys import bind_keys, get_dialect, make_key_table, match_keys
+from grader.store.keys import get_dialect, list_by_keys, make_key_table, match_keys
 from grader.store.rows import get_table, list_columns, to_line
 from grader.store.tables.credentials import IdempotencyKeyRow
 
@@ -33,7 +33,7 @@ def find_answered_requests(
 ) -> dict[tuple[str, str], AnsweredRequest]:
     """Answered requests by caller and key."""
     statement = _select_answered(get_dialect(session))
-    rows = session.connection().execute(statement, bind_keys(keys))
+    rows = list_by_keys(session, statement, keys)
     lines = (to_line(AnsweredRequest, row) for row in rows)
     return {(each.caller, each.key): each for each in lines}
 

@@ -13,6 +13,7 @@ from sqlalchemy import Select, bindparam, func, insert, select
 from grader.errors import NotFound
 from grader.store.database import Session
 from grader.store.keys import get_dialect, list_by_keys, make_key_table, match_keys
+from grader.store.ready import find_row
 from grader.store.rows import get_table, list_columns, make_id, to_line
 from grader.store.tables.publications import (
     ExtensionRow,
@@ -56,7 +57,7 @@ _IN_FORCE = (
 def find_in_force(session: Session, *, run_id: str, assignment: str) -> PublicationLine | None:
     """The newest publication of an assignment."""
     parameters = {"run_id": run_id, "assignment": assignment}
-    row = session.connection().execute(_IN_FORCE, parameters).one_or_none()
+    row = find_row(session, _IN_FORCE, parameters)
     return to_line(PublicationLine, row) if row else None
 
 

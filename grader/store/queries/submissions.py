@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, delete, func, select
 from grader.store.bulk import insert_rows
 from grader.store.database import Session
 from grader.store.queries.attempts import StudentQuestion
+from grader.store.ready import find_row
 from grader.store.rows import get_table, list_columns, to_line
 from grader.store.tables.attempts import DraftRow, UploadRow, ViewRow
 from grader.store.upserts import insert_missing
@@ -47,7 +48,7 @@ _SEEN = (
 def find_seen(session: Session, *, student_question: StudentQuestion) -> SeenLine | None:
     """A student's draft of a question; None where the student has not seen it yet."""
     parameters = dict(zip(_PART, student_question, strict=True))
-    row = session.connection().execute(_SEEN, parameters).one_or_none()
+    row = find_row(session, _SEEN, parameters)
     if row is None:
         return None
     first_at, fields, saved_at = row

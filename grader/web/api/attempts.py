@@ -6,7 +6,6 @@ from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import Field
-from starlette.concurrency import run_in_threadpool
 
 from grader.accounts.callers import Caller, get_membership_as
 from grader.domain.roles import Role, Scope
@@ -93,7 +92,8 @@ class CheckRoute(DirectRoute):
         names, sent = read_question_names(request), await request.read_json()
         if names is None or not isinstance(sent, dict) or sent.keys() != {"answer"}:
             return None
-        return await run_in_threadpool(_check, request, names, sent["answer"])
+        readers = get_service(request).readers
+        return await readers.run(_check, request, names, sent["answer"])
 
 
 def _check(request: Request, names: QuestionNames, sent: Any) -> Response:

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import Field
-from starlette.concurrency import run_in_threadpool
 
 from grader.accounts.callers import Caller, Membership
 from grader.accounts.courses import make_run
@@ -190,11 +189,11 @@ class QuestionRoute(DirectRoute):
         names = read_question_names(request)
         if names is None:
             return None
-        headers: dict[str, str] = {}
-        membership, response = await run_in_threadpool(_show_again, request, names, headers)
+        service, headers = get_service(request), dict[str, str]()
+        membership, response = await service.readers.run(_show_again, request, names, headers)
         if response is not None:
             return response
-        shown = await get_service(request).writer.run(
+        shown = await service.writer.run(
             lambda session: _open_question(request, session, membership, names, keep=True)
         )
         return _to_response(request, names, shown, headers)

@@ -40,8 +40,8 @@ class DirectRequest(Request):
         return {"type": "http.request", "body": body, "more_body": False}
 
 
-class DirectRoute(StrictRoute):
-    """A route that answers requests before FastAPI sees them."""
+class DirectAnswers:
+    """What a route needs to answer requests before FastAPI sees them."""
 
     async def answer_directly(self, request: DirectRequest) -> Response | None:
         """Answer a request that is plainly in order; None leaves it to FastAPI."""
@@ -59,6 +59,10 @@ class DirectRoute(StrictRoute):
             return False
         await response(request.scope, request.receive, send)
         return True
+
+
+class DirectRoute(DirectAnswers, StrictRoute):
+    """A direct route of the API."""
 
 
 def make_json_response(model: BaseModel, headers: Mapping[str, str]) -> Response:

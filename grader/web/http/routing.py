@@ -18,7 +18,7 @@ from starlette.convertors import Convertor, PathConvertor, StringConvertor
 from starlette.routing import BaseRoute, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from grader.web.http.direct import DirectRequest, DirectRoute
+from grader.web.http.direct import DirectAnswers, DirectRequest
 
 
 def install_route_table(app: FastAPI) -> None:
@@ -57,7 +57,7 @@ class _Entry:
     endpoint: Callable[..., Any] | None
     #: Those that do more than leave the text as it is.
     convertors: Mapping[str, Convertor[Any]]
-    direct: DirectRoute | None
+    direct: DirectAnswers | None
 
     def convert(self, matched: dict[str, Any]) -> dict[str, Any]:
         """The parameters of a path that matched."""
@@ -86,7 +86,7 @@ class RouteTable:
                 receive = request.receive_again
         await self._app(scope, receive, send)
 
-    def _find(self, scope: Scope) -> DirectRoute | None:
+    def _find(self, scope: Scope) -> DirectAnswers | None:
         """Note the route of a request in its scope, and return it if it is a direct one."""
         path = scope["path"]
         for entry in self._list_candidates(scope["method"], path):
@@ -129,5 +129,5 @@ def _make_entry(context: RouteContext) -> _Entry:
         if not isinstance(each, StringConvertor)
     }
     route = context.original_route
-    direct = route if isinstance(route, DirectRoute) else None
+    direct = route if isinstance(route, DirectAnswers) else None
     return _Entry(context, context.path_regex, context.endpoint, convertors, direct)

@@ -15,7 +15,6 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request, Response
 from fastapi.responses import RedirectResponse
-from starlette.concurrency import run_in_threadpool
 
 from grader.accounts.callers import Caller, Membership, get_membership_as
 from grader.domain.roles import Role
@@ -171,11 +170,11 @@ class QuestionContext(AssignmentContext):
         self, use: Callable[[QuestionView], _Result], *, restore: str = ""
     ) -> _Result:
         """The same, and what `use` makes of it in the thread that has read it."""
-        found = await run_in_threadpool(self._use_view, use, restore)
+        found = await self.service.readers.run(self._use_view, use, restore)
         if found is None:
             await self.write(lambda session: self._open(session, self.membership(session), True))
             # There may be attempts already: programs can answer without opening the question.
-            found = await run_in_threadpool(self._use_view, use, restore)
+            found = await self.service.readers.run(self._use_view, use, restore)
         assert found is not None, "the view was recorded just now"
         return found[0]
 
@@ -243,6 +242,8 @@ def make_page_dependency(kind: type[_Context]) -> Callable[..., Coroutine[Any, A
 
     # FastAPI reads from it what the address must name.
     make_page.__signature__ = inspect.signature(kind)  # type: ignore[attr-defined]  # as documented
+    # `PageRoute` may call it without FastAPI: it needs nothing but the names of the path.
+    make_page.is_page_context = True  # type: ignore[attr-defined]  # functions take any attribute
     return make_page
 
 

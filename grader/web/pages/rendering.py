@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from inspect import iscoroutinefunction
+from typing import Any, cast
 from urllib.parse import quote
 
 from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -15,10 +17,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from grader import __version__
 from grader.errors import KeysetError, NotSignedIn
 from grader.web.errors.problems import build_error_headers, to_problem
+from grader.web.http.direct import DirectAnswers, DirectRequest
 from grader.web.pages import format
 from grader.web.pages.format import to_html, to_inline_html
-from grader.web.pages.visitors import identify_visitor
-from grader.web.service import get_received_at
+from grader.web.pages.visitors import get_visitor, identify_visitor
+from grader.web.params import MAX_NAME_LENGTH
+from grader.web.service import get_received_at, get_service
 
 
 @cache
@@ -29,6 +33,8 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        # They are part of the package; to look whether they have changed takes a system call each.
+        auto_reload=False,
     )
     environment.filters |= {
         "prose": to_html,
@@ -45,33 +51,76 @@ def _environment() -> Environment:
     return environment
 
 
-class PageRoute(APIRoute):
-    """A route for people: errors are pages, and visitors who are not signed in may sign in."""
+class PageRoute(DirectAnswers, APIRoute):
+    """A route for people: errors are pages, and visitors who are not signed in may sign in.
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    Most links to a page have no query. Then there is nothing for FastAPI to read, and the page is
+    shown directly.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._context = _find_context(self.dependant) if self.methods == {"GET"} else None
+
+    def get_route_handler(self) -> _Handler:
         """Return FastAPI's handler, with errors as pages."""
-        handle = super().get_route_handler()
+        return partial(_handle_for_people, super().get_route_handler())
 
-        async def handle_for_people(request: Request) -> Response:
-            try:
-                return await _handle_identified(handle, request)
-            except NotSignedIn:
-                target = quote(request.url.path) if request.method == "GET" else "/"
-                return RedirectResponse(f"/sign-in?next={target}", status_code=303)
-            except KeysetError as error:
-                problem = to_problem(error)
-                page = render(
-                    request, "error.html", status=problem.status, problem=problem, visitor=None
-                )
-                page.headers.update(build_error_headers(error))
-                return page
+    async def answer_directly(self, request: DirectRequest) -> Response | None:
+        """Show a page that its path alone describes."""
+        has_long_name = any(len(each) > MAX_NAME_LENGTH for each in request.path_params.values())
+        if self._context is None or request.scope["query_string"] or has_long_name:
+            return None
+        return await _handle_for_people(partial(self._show, self._context), request)
 
-        return handle_for_people
+    async def _show(self, context: Dependant, request: Request) -> Response:
+        visitor = await get_visitor(request)
+        make_page: Any = context.call
+        page = await make_page(request=request, visitor=visitor, **request.path_params)
+        # The page is the first parameter, because the others have defaults.
+        if iscoroutinefunction(self.endpoint):
+            return cast(Response, await self.endpoint(page))
+        return cast(Response, await get_service(request).readers.run(self.endpoint, page))
 
 
-async def _handle_identified(
-    handle: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
-) -> Response:
+#: Parameters of paths that may have as many characters as every name.
+_SHORT_NAMES = {"course", "assignment", "question"}
+
+_Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+def _find_context(wanted: Dependant) -> Dependant | None:
+    """The context of a page, if an endpoint needs nothing else that a request must bring."""
+    if len(wanted.dependencies) != 1:
+        return None
+    (context,) = wanted.dependencies
+    is_alone = {each.alias for each in context.path_params} <= _SHORT_NAMES and not (
+        wanted.path_params
+        or wanted.header_params
+        or wanted.cookie_params
+        or wanted.body_params
+        or any(each.field_info.is_required() for each in wanted.query_params)
+        or wanted.request_param_name
+        or wanted.response_param_name
+        or wanted.background_tasks_param_name
+    )
+    return context if is_alone and hasattr(context.call, "is_page_context") else None
+
+
+async def _handle_for_people(handle: _Handler, request: Request) -> Response:
+    try:
+        return await _handle_identified(handle, request)
+    except NotSignedIn:
+        target = quote(request.url.path) if request.method == "GET" else "/"
+        return RedirectResponse(f"/sign-in?next={target}", status_code=303)
+    except KeysetError as error:
+        problem = to_problem(error)
+        page = render(request, "error.html", status=problem.status, problem=problem, visitor=None)
+        page.headers.update(build_error_headers(error))
+        return page
+
+
+async def _handle_identified(handle: _Handler, request: Request) -> Response:
     """Tell nothing, not even what is wrong with a request, before it is known who visits."""
     try:
         response = await handle(request)

@@ -5,7 +5,6 @@
 from typing import Annotated
 
 from fastapi import Depends, Request
-from starlette.concurrency import run_in_threadpool
 
 from grader.accounts.callers import Caller, check_session
 from grader.accounts.sign_in import make_csrf_token
@@ -88,7 +87,7 @@ async def identify_visitor(request: Request) -> None:
     """Ask who visits, if a page needs to know and nothing has asked yet."""
     visitor: Visitor | None = getattr(request.state, "visitor", None)
     if visitor is not None and not visitor.is_identified:
-        await run_in_threadpool(lambda: visitor.caller)
+        await get_service(request).readers.run(lambda: visitor.caller)
 
 
 VisitorDep = Annotated[Visitor, Depends(get_visitor)]

@@ -75,7 +75,7 @@ def show_gradebook(
         sections = list_named_sections(session, run_id=page.course)
         fill = page.fill(session)
     worths = [(name, each.form.points) for name, each in book.published.assignment.rubrics.items()]
-    columns = _list_columns(page.course, page.assignment, worths)
+    columns = [_make_column(page.course, page.assignment, *each) for each in worths]
     return page.render(
         "gradebook/grades.html",
         membership=membership,
@@ -224,18 +224,17 @@ class _Column:
     """The cell of a student without a grade."""
 
 
-def _list_columns(course: str, assignment: str, worths: list[tuple[str, Decimal]]) -> list[_Column]:
+# The same for every page of an assignment, and to render it takes longer than a row of cells.
+@lru_cache(maxsize=1_000)
+def _make_column(course: str, assignment: str, name: str, possible: Decimal) -> _Column:
     start = f"/courses/{course}/assignments/{assignment}/questions/"
-    return [
-        _Column(
-            name,
-            possible,
-            str(escape(name)),
-            str(escape(f"{start}{name}/students/")),
-            render_fragment("gradebook/cell.html", level=None, name=name),
-        )
-        for name, possible in worths
-    ]
+    return _Column(
+        name,
+        possible,
+        str(escape(name)),
+        str(escape(f"{start}{name}/students/")),
+        render_fragment("gradebook/cell.html", level=None, name=name),
+    )
 
 
 def _compose_row(row: GradebookRow, columns: list[_Column]) -> tuple[GradebookRow, Markup, Markup]:
