@@ -18,7 +18,7 @@ from fastapi import FastAPI
 
 from bench.statements import Statement, record_statements, run_statements
 from grader.store.database import Database
-from grader.web.readers import ReaderPool
+from grader.web.service import Service
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,24 +99,24 @@ async def call_app(app: FastAPI, call: Call) -> str:
 def record_hops() -> Iterator[list[str]]:
     """Record what is run in threads: readers, and those of anyio, where FastAPI runs the rest."""
     kept: list[str] = []
-    run, read = anyio.to_thread.run_sync, ReaderPool.run
+    run, read = anyio.to_thread.run_sync, Service.run_in_reader
 
     async def run_and_keep(work: Any, *arguments: Any, **options: Any) -> Any:
         kept.append(repr(work))
         return await run(work, *arguments, **options)
 
-    async def read_and_keep(pool: ReaderPool, work: Any, *arguments: Any) -> Any:
+    async def read_and_keep(service: Service, work: Any, *arguments: Any) -> Any:
         kept.append(repr(work))
-        return await read(pool, work, *arguments)
+        return await read(service, work, *arguments)
 
     # FastAPI and Starlette look the function up for every call.
     anyio.to_thread.run_sync = run_and_keep  # type: ignore[assignment]  # any callable, as before
-    ReaderPool.run = read_and_keep  # type: ignore[assignment, method-assign]  # as before
+    Service.run_in_reader = read_and_keep  # type: ignore[assignment, method-assign]  # as before
     try:
         yield kept
     finally:
         anyio.to_thread.run_sync = run
-        ReaderPool.run = read  # type: ignore[method-assign]  # as it was
+        Service.run_in_reader = read  # type: ignore[method-assign]  # as it was
 
 
 async def trace_call(app: FastAPI, database: Database, call: Call) -> Trace:

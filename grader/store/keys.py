@@ -24,8 +24,8 @@ from sqlalchemy import (
     select,
 )
 
+from grader.store.compiled import list_rows
 from grader.store.database import Session
-from grader.store.ready import list_rows
 
 #: The name of the parameter: keys to look up, or rows to insert.
 SENT_ROWS = "keys"

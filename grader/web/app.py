@@ -26,10 +26,8 @@ from grader.web.lazy_routes import LazyRoutes
 from grader.web.manual.routes import install_manual
 from grader.web.ops import health
 from grader.web.ops.background import BackgroundRunner
-from grader.web.service import Service
+from grader.web.service import READER_THREADS, Service
 
-# More threads only wait for each other, above all on SQLite.
-_READER_THREADS = 4
 _TIDY_SECONDS = 3600.0
 # Those who asked meanwhile whether the service is ready are answered first.
 _ROUTES_SECONDS = 0.1
@@ -57,7 +55,7 @@ def make_app(
 
     @asynccontextmanager
     async def run(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
-        anyio.to_thread.current_default_thread_limiter().total_tokens = _READER_THREADS
+        anyio.to_thread.current_default_thread_limiter().total_tokens = READER_THREADS
         service.writer.start()
         tidying = asyncio.create_task(_forget_periodically(service))
         loading = threading.Thread(target=routes.load, name="routes", daemon=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar, TypeVarTuple
 
 from fastapi import Depends, Request
 
@@ -19,13 +20,18 @@ from grader.web.fragments import FragmentCache
 from grader.web.http.rate_limits import RateLimiter
 from grader.web.ops.logs import Logger
 from grader.web.ops.metrics import Metrics, count_attempt
-from grader.web.readers import ReaderPool
 
 if TYPE_CHECKING:
     from grader.grading.context import GradingContext
     from grader.web.submissions import SentAnswer
 
 Clock = Callable[[], datetime]
+
+#: More threads only wait for each other, above all on SQLite.
+READER_THREADS = 4
+
+_Result = TypeVar("_Result")
+_Arguments = TypeVarTuple("_Arguments")
 
 
 @dataclass(frozen=True)
@@ -43,13 +49,22 @@ class Service:
     """How browsers reach it, without a slash at the end."""
     fragments: FragmentCache = field(default_factory=FragmentCache)
     """Parts of pages that depend on rubrics and variants alone."""
-    readers: ReaderPool = field(default_factory=ReaderPool)
-    """Threads for calls that are answered past FastAPI."""
+    readers: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(READER_THREADS, "reader")
+    )
+    """Threads in which the database is read."""
 
     @cached_property
     def context(self) -> GradingContext:
         """What grading keeps in memory, made by the first who needs it."""
         return self.make_context()
+
+    async def run_in_reader(
+        self, function: Callable[[*_Arguments], _Result], *arguments: *_Arguments
+    ) -> _Result:
+        """Call a function in a reader thread; the threads of anyio take twice as long to begin."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.readers, function, *arguments)
 
     async def submit(self, answer: SentAnswer) -> IdempotentResponse:
         """Judge and store an answer, together with others that wait."""

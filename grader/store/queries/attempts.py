@@ -23,9 +23,9 @@ from sqlalchemy import (
 
 from grader.errors import NotFound
 from grader.store.bulk import insert_rows
+from grader.store.compiled import find_row, list_rows
 from grader.store.database import Session
 from grader.store.keys import get_dialect, list_by_keys, make_key_table, match_keys
-from grader.store.ready import find_row, list_rows
 from grader.store.rows import get_table, list_columns, to_line
 from grader.store.tables.attempts import AttemptRow, JudgementRow, VariantRow, ViewRow
 from grader.store.tables.decisions import GradeRow

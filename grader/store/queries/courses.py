@@ -12,9 +12,9 @@ from sqlalchemy import Select, and_, bindparam, insert, or_, select, update
 
 from grader.domain.roles import Role
 from grader.errors import NotFound
+from grader.store.compiled import find_row, list_rows
 from grader.store.database import Session
 from grader.store.keys import get_dialect, list_by_keys, make_key_table, match_keys
-from grader.store.ready import find_row, list_rows
 from grader.store.rows import split_into_batches, to_line
 from grader.store.tables.people import CourseRow, EnrolmentRow, PersonRow, RunRow
 

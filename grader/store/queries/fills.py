@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import bindparam, delete, insert, select, update
 
+from grader.store.compiled import find_row
 from grader.store.database import Session
-from grader.store.ready import find_row
 from grader.store.rows import list_columns, to_line
 from grader.store.tables.people import FillRow
 

@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import Select, bindparam, func, insert, select
 
 from grader.errors import NotFound
+from grader.store.compiled import find_row
 from grader.store.database import Session
 from grader.store.keys import get_dialect, list_by_keys, make_key_table, match_keys
-from grader.store.ready import find_row
 from grader.store.rows import get_table, list_columns, make_id, to_line
 from grader.store.tables.publications import (
     ExtensionRow,

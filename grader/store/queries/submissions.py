@@ -9,9 +9,9 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, and_, bindparam, delete, func, select
 
 from grader.store.bulk import insert_rows
+from grader.store.compiled import find_row
 from grader.store.database import Session
 from grader.store.queries.attempts import StudentQuestion
-from grader.store.ready import find_row
 from grader.store.rows import get_table, list_columns, to_line
 from grader.store.tables.attempts import DraftRow, UploadRow, ViewRow
 from grader.store.upserts import insert_missing

@@ -92,8 +92,8 @@ class CheckRoute(DirectRoute):
         names, sent = read_question_names(request), await request.read_json()
         if names is None or not isinstance(sent, dict) or sent.keys() != {"answer"}:
             return None
-        readers = get_service(request).readers
-        return await readers.run(_check, request, names, sent["answer"])
+        service = get_service(request)
+        return await service.run_in_reader(_check, request, names, sent["answer"])
 
 
 def _check(request: Request, names: QuestionNames, sent: Any) -> Response:

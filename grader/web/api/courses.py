@@ -190,7 +190,7 @@ class QuestionRoute(DirectRoute):
         if names is None:
             return None
         service, headers = get_service(request), dict[str, str]()
-        membership, response = await service.readers.run(_show_again, request, names, headers)
+        membership, response = await service.run_in_reader(_show_again, request, names, headers)
         if response is not None:
             return response
         shown = await service.writer.run(

@@ -170,11 +170,11 @@ class QuestionContext(AssignmentContext):
         self, use: Callable[[QuestionView], _Result], *, restore: str = ""
     ) -> _Result:
         """The same, and what `use` makes of it in the thread that has read it."""
-        found = await self.service.readers.run(self._use_view, use, restore)
+        found = await self.service.run_in_reader(self._use_view, use, restore)
         if found is None:
             await self.write(lambda session: self._open(session, self.membership(session), True))
             # There may be attempts already: programs can answer without opening the question.
-            found = await self.service.readers.run(self._use_view, use, restore)
+            found = await self.service.run_in_reader(self._use_view, use, restore)
         assert found is not None, "the view was recorded just now"
         return found[0]
 

@@ -80,7 +80,7 @@ class PageRoute(DirectAnswers, APIRoute):
         # The page is the first parameter, because the others have defaults.
         if iscoroutinefunction(self.endpoint):
             return cast(Response, await self.endpoint(page))
-        return cast(Response, await get_service(request).readers.run(self.endpoint, page))
+        return cast(Response, await get_service(request).run_in_reader(self.endpoint, page))
 
 
 #: Parameters of paths that may have as many characters as every name.

@@ -87,7 +87,7 @@ async def identify_visitor(request: Request) -> None:
     """Ask who visits, if a page needs to know and nothing has asked yet."""
     visitor: Visitor | None = getattr(request.state, "visitor", None)
     if visitor is not None and not visitor.is_identified:
-        await get_service(request).readers.run(lambda: visitor.caller)
+        await get_service(request).run_in_reader(lambda: visitor.caller)
 
 
 VisitorDep = Annotated[Visitor, Depends(get_visitor)]

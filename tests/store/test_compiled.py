@@ -12,6 +12,7 @@ from bench.reading import ASSIGNMENT, QUESTION, RUN, ReadingService, fill_readin
 from bench.statements import record_statements
 from grader.accounts.callers import hash_secret
 from grader.errors import Unavailable
+from grader.store.compiled import find_row, list_rows
 from grader.store.database import Database, Session
 from grader.store.queries.attempts import find_attempts, has_view, list_judged, list_outcomes
 from grader.store.queries.courses import find_place, find_run, list_enrolments
@@ -20,7 +21,6 @@ from grader.store.queries.decisions import list_overrides
 from grader.store.queries.grades import find_grades, find_progress
 from grader.store.queries.publications import find_in_force, list_in_force
 from grader.store.queries.submissions import find_seen
-from grader.store.ready import find_row, list_rows
 from grader.store.tables.people import RunRow
 
 

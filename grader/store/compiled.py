@@ -1,4 +1,4 @@
-"""Statements that nearly every request runs: compiled once, then run by the driver alone.
+"""SELECTs that nearly every request runs: compiled once, then run by the driver alone.
 
 SQLAlchemy spends several times as long on a lookup by an index as the database itself.
 """
@@ -22,7 +22,7 @@ _Processor = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _ReadyStatement:
+class _CompiledSelect:
     """The text of a statement for one driver, and how values go in and come out."""
 
     sql: str
@@ -54,7 +54,7 @@ class _ReadyStatement:
 
 # Statements and dialects are compared by identity.
 @lru_cache(maxsize=512)
-def _prepare(statement: AnySelect, dialect: Dialect) -> _ReadyStatement:
+def _compile(statement: AnySelect, dialect: Dialect) -> _CompiledSelect:
     compiled = statement.compile(dialect=dialect)
     sql = str(compiled)
     assert "POSTCOMPILE" not in sql, "the text must not depend on the parameters"
@@ -69,7 +69,7 @@ def _prepare(statement: AnySelect, dialect: Dialect) -> _ReadyStatement:
         convert = column.type.dialect_impl(dialect).result_processor(dialect, None)
         if convert is not None:
             results.append((place, convert))
-    return _ReadyStatement(sql, compiled.positional, tuple(binds), tuple(results))
+    return _CompiledSelect(sql, compiled.positional, tuple(binds), tuple(results))
 
 
 def list_rows(
@@ -82,16 +82,16 @@ def list_rows(
     connection = session.connection()
     if connection.engine.dispatch.before_cursor_execute:
         return [tuple(row) for row in connection.execute(statement, parameters)]
-    ready = _prepare(statement, connection.dialect)
+    compiled = _compile(statement, connection.dialect)
     cursor = connection.connection.cursor()
     try:
-        cursor.execute(ready.sql, ready.bind(parameters))
+        cursor.execute(compiled.sql, compiled.bind(parameters))
         rows = cursor.fetchall()
     except connection.dialect.loaded_dbapi.Error as error:
-        raise _to_sqlalchemy_error(connection, ready.sql, error) from error
+        raise _to_sqlalchemy_error(connection, compiled.sql, error) from error
     finally:
         cursor.close()
-    return [ready.convert(row) for row in rows]
+    return [compiled.convert(row) for row in rows]
 
 
 def find_row(
