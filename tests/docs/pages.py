@@ -16,8 +16,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.docs.command_servers import CommandServers
-
 ROOT = Path(__file__).parents[2]
 LEFT_OUT = "…"
 
@@ -126,8 +124,6 @@ class Workshop:
     """A folder that looks like a fresh clone to a page's commands, with `grader` on the path."""
 
     folder: Path
-    servers: CommandServers | None = None
-    """What runs the commands; without it they are started as a reader starts them."""
     last_code: int = 0
 
     def __post_init__(self) -> None:
@@ -138,8 +134,7 @@ class Workshop:
             (self.folder / name).symlink_to(ROOT / name)
         grader = binaries / "grader"
         run = "import sys; from grader.cli.main import main; sys.argv[0] = 'grader'; main()"
-        how = f'-c "{run}"' if self.servers is None else f'-IS "{self.servers.client}"'
-        grader.write_text(f'#!/bin/sh\nexec "{sys.executable}" {how} "$@"\n')
+        grader.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{run}" "$@"\n')
         grader.chmod(0o755)
 
     def take(self, step: FileStep | CommandStep) -> str:
@@ -155,20 +150,17 @@ class Workshop:
     def run(self, command: str) -> str:
         """All that a command prints, in the order of a terminal of eighty columns."""
         binaries = self.folder / ".venv" / "bin"
-        environment = {
-            "PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}",
-            "HOME": str(self.folder),
-            "LC_ALL": "C.UTF-8",
-            "COLUMNS": "80",
-            "OPENBLAS_NUM_THREADS": "1",
-        }
-        if self.servers is not None:
-            self.servers.start_for(command, environment)
         done = subprocess.run(
             # The code of the command before is handed on, for `echo $?`.
             ["sh", "-c", f"(exit {self.last_code})\n{command}"],
             cwd=self.folder,
-            env=environment,
+            env={
+                "PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}",
+                "HOME": str(self.folder),
+                "LC_ALL": "C.UTF-8",
+                "COLUMNS": "80",
+                "OPENBLAS_NUM_THREADS": "1",
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=60,

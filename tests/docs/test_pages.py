@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from grader.rubric.catalog import get_shipped_folder, load_catalog
-from tests.docs.command_servers import CommandServers, run_command_servers
 from tests.docs.pages import (
     ROOT,
     CommandStep,
@@ -58,17 +56,9 @@ def links(page: Path) -> list[str]:
 WITH_STEPS = [page for page in PAGES if read_steps(read(page))]
 
 
-@pytest.fixture(scope="module")
-def servers() -> Iterator[CommandServers]:
-    with run_command_servers() as servers:
-        yield servers
-
-
 @pytest.mark.parametrize("page", WITH_STEPS, ids=name_of)
-def test_following_a_page_literally_gives_what_it_shows(
-    page: Path, tmp_path: Path, servers: CommandServers
-) -> None:
-    workshop = Workshop(tmp_path, servers)
+def test_following_a_page_literally_gives_what_it_shows(page: Path, tmp_path: Path) -> None:
+    workshop = Workshop(tmp_path)
     for step in read_steps(read(page)):
         printed = tidy(workshop.take(step))
         if isinstance(step, CommandStep):
