@@ -99,6 +99,20 @@ def test_an_ended_session_is_refused_by_the_very_next_page(world: World, ways: l
     assert ways[-1] == "direct"
 
 
+@pytest.mark.parametrize("query", ["", BY_FASTAPI], ids=["direct", "by FastAPI"])
+@pytest.mark.parametrize("page", PAGES)
+def test_an_ended_session_is_told_nothing_of_any_address(
+    world: World, page: str, query: str
+) -> None:
+    browser = sign_in(world, "ada")
+    with world.database.write() as session:
+        end_all_credentials(session, person_id=world.people["ada"].id, at=NOW)
+
+    status, _, headers = show(browser, PAGES[page] + query)
+
+    assert (status, headers["location"]) == (303, f"/sign-in?next={PAGES[page]}")
+
+
 def test_a_removed_student_is_refused_by_the_very_next_page(world: World, ways: list[str]) -> None:
     browser = sign_in(world, "ada")
     assert browser.get(WORK).status_code == 200
