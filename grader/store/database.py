@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -218,29 +218,40 @@ def _make_private(path: Path) -> None:
 
 
 def _open_postgresql(url: URL) -> Database:
-    options = "-c lock_timeout=10s -c statement_timeout=60s -c timezone=UTC"
     # By default PostgreSQL thinks of disks with an arm, and reads whole tables of thousands of
     # students rather than look up the few of a batch.
-    options += " -c random_page_cost=1.1"
-    engine = create_engine(
+    usual = {"random_page_cost": "1.1"}
+    # A batch looks up its own rows only. While a table is small a join by hash is cheaper, but the
+    # plan of a prepared statement is kept, and reads the whole table when that has grown.
+    writing = _make_postgresql_engine(
+        url, usual | {"enable_hashjoin": "off", "enable_mergejoin": "off"}, pool_size=4
+    )
+    # By default every statement of a transaction would see a newer state.
+    reading = _make_postgresql_engine(url, usual, pool_size=8).execution_options(
+        isolation_level="REPEATABLE READ", postgresql_readonly=True
+    )
+    return Database(url, reading, writing)
+
+
+def _make_postgresql_engine(url: URL, settings: Mapping[str, str], *, pool_size: int) -> Engine:
+    limits = {"lock_timeout": "10s", "statement_timeout": "60s", "timezone": "UTC"}
+    options = " ".join(f"-c {name}={value}" for name, value in {**limits, **settings}.items())
+    return create_engine(
         url,
-        pool_size=8,
-        max_overflow=8,
+        pool_size=pool_size,
+        max_overflow=pool_size,
         pool_timeout=5,
         pool_pre_ping=True,
         connect_args={
             "options": options,
             "connect_timeout": 5,
-            # A server that is gone without a word is noticed after so long.
+            # How long a server may be gone before that is noticed.
             "keepalives_idle": 10,
             "keepalives_interval": 5,
             "keepalives_count": 3,
             "tcp_user_timeout": 15_000,
         },
     )
-    # By default every statement of a transaction would see a newer state.
-    reading = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-    return Database(url, reading, engine)
 
 
 def lock(session: Session, names: list[str]) -> None:

@@ -78,13 +78,17 @@ ODD = [
 @pytest.fixture
 def filled(database: Database) -> Database:
     """A course run with a student."""
+    fill(database)
+    return database
+
+
+def fill(database: Database) -> None:
     with database.write() as session:
         add_course(session, course_id=RUN, title=RUN, at=NOW)
         add_run(session, RunLine(RUN, RUN, RUN, "UTC"), secret=b"x" * 32, at=NOW)
         add_people(session, [PersonLine("per_one", "one", "One", None, False)], at=NOW)
         place = EnrolmentLine(STUDENT, RUN, "per_one", Role.STUDENT, "")
         add_enrolments(session, [place], at=NOW)
-    return database
 
 
 def grade(assignment: str, question: str) -> GradeLine:
@@ -257,3 +261,18 @@ def test_the_plan_looks_up_the_keys_by_an_index(sqlite_database: Database, name:
     assert scans == [], plan
     assert any(step.startswith(f"SEARCH {table} USING") for step in plan), plan
     assert "AUTOMATIC" not in " ".join(plan), plan
+
+
+def test_a_batch_reads_no_whole_table_while_that_is_small(postgresql_database: Database) -> None:
+    # Its plan is kept when the table has grown.
+    fill(postgresql_database)
+    store(postgresql_database, [("work", f"question {number}") for number in range(500)])
+    statement = record(postgresql_database, "find_progress", 64)
+
+    with postgresql_database.write() as session:
+        cursor = session.connection().connection.cursor()
+        cursor.execute("ANALYZE grades")
+        cursor.execute(f"EXPLAIN {statement.sql}", statement.parameters)
+        plan = [row[0] for row in cursor.fetchall()]
+
+    assert not any("Seq Scan on grades" in step for step in plan), plan
