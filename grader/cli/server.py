@@ -7,8 +7,9 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -249,4 +250,41 @@ def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
     config = _make_config(
         "grader.cli.server:make_service_app", settings, factory=True, workers=settings.workers
     )
-    Multiprocess(config, sockets=[listener]).run()
+    _Workers(config, sockets=[listener]).run()
+
+
+class _Workers(Multiprocess):
+    """Worker processes, each on a core of its own where there are enough for every core.
+
+    The threads of a process take turns, because of Python's lock. Where the turn passes to another
+    core, that core has to be woken, and finds nothing in its cache.
+    """
+
+    def init_processes(self) -> None:
+        """Start the workers."""
+        super().init_processes()
+        self._place_all()
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace workers that have ended."""
+        super().keep_subprocess_alive()
+        self._place_all()
+
+    def _place_all(self) -> None:
+        # Only Linux has it.
+        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+        # With fewer workers than cores it would be in the way of other programs that chose the same
+        # core, while the others are idle.
+        if 1 < len(cores) <= self.processes_num:
+            for number, process in enumerate(self.processes):
+                if process.pid is not None:
+                    _place(process.pid, cores[number % len(cores)])
+
+
+def _place(pid: int, core: int) -> None:
+    """Keep all threads of a process on a core; what has ended meanwhile is replaced soon."""
+    with suppress(ProcessLookupError, FileNotFoundError):
+        if os.sched_getaffinity(pid) == {core}:
+            return
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            os.sched_setaffinity(int(thread.name), {core})
