@@ -22,12 +22,15 @@ from tests.support.databases import (
     wait_until_cleared,
 )
 from tests.support.passwords import hash_at_lowest_cost
+from tests.support.postgresql import temporary_base
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Name the run, so that its processes, which inherit the name, share one server."""
     share_compiled_statements()
     hash_at_lowest_cost()
+    # SQLite waits for the disk at each commit, which costs nothing in memory.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(temporary_base()))
     if RUN not in os.environ:
         os.environ[RUN] = uuid.uuid4().hex
         config.add_cleanup(_end_run)

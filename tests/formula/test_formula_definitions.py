@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,11 @@ import pytest
 
 from grader.domain.shapes import NUMBER, make_column_shape
 from grader.errors import FormulaError
+from grader.formula.eval.evaluate import Array
+from grader.formula.formula import Formula
 from grader.formula.typed.tree import Stack
 from tests.support.formulas import BASES, INPUTS, KEYS, LARGE, MEANS, Given
+from tests.support.growth import is_proportional
 
 READ: list[tuple[Given, str, str, Callable[[Given], Any]]] = [
     (KEYS, "q", "C k_a + D k_b where C >> 0, D = C", lambda g: LARGE * (g.k_a + g.k_b)),
@@ -111,12 +114,16 @@ def test_the_work_of_all_definitions_is_bounded_together() -> None:
 
 
 def test_a_chain_of_definitions_takes_work_in_proportion_to_its_length() -> None:
-    chain = "".join(f", y{number} = y{number - 1} + y{number - 1}" for number in range(1, 20))
-    formula = MEANS.read(f"y19 where y0 = mu_a{chain}")
-    start = time.process_time()
+    def read_chain(length: int) -> Formula:
+        names = pairwise(f"y{number}" for number in range(length))
+        chain = "".join(f", {later} = {earlier} + {earlier}" for earlier, later in names)
+        return MEANS.read(f"y{length - 1} where y0 = mu_a{chain}")
 
-    value = formula.evaluate(MEANS.environment(formula), finite=True)
+    def evaluate(formula: Formula) -> Array:
+        return formula.evaluate(MEANS.environment(formula), finite=True)
 
-    assert time.process_time() - start < 0.1
+    assert is_proportional(evaluate, read_chain, 20)
+    formula = read_chain(20)
+    value = evaluate(formula)
     np.testing.assert_array_equal(value[0, 0], 2**19 * MEANS.mu_a)
     assert len(formula.to_text()) < 500

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import socket
 import threading
 import time
@@ -14,6 +16,29 @@ from fastapi import FastAPI
 
 from grader.web.http.fast_path import FAST_ROUTES
 from grader.web.http.server import DeadlineProtocol, Deadlines
+
+#: How often a server looks whether it may end, for which a test waits.
+_LOOK_SECONDS = 0.005
+
+
+class _PromptServer(uvicorn.Server):
+    """Uvicorn's server, which by itself looks every tenth of a second and ends after another."""
+
+    async def main_loop(self) -> None:
+        for tick in itertools.count():
+            if await self.on_tick(tick):
+                return
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        state = self.server_state
+        for connection in list(state.connections):
+            connection.shutdown()
+        while state.connections or state.tasks:
+            await asyncio.sleep(_LOOK_SECONDS)
+        await self.lifespan.shutdown()
 
 
 @contextmanager
@@ -45,7 +70,7 @@ def serve(
         server_header=False,
         lifespan="off" if is_started else "on",
     )
-    server = uvicorn.Server(config)
+    server = _PromptServer(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started:
