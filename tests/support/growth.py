@@ -13,15 +13,20 @@ Input = TypeVar("Input")
 def is_proportional(
     work: Callable[[Input], object], make_input: Callable[[int], Input], size: int
 ) -> bool:
-    """Whether work on an input of a size takes time in proportion to it, compared with a quarter.
+    """Whether work on an input of a size takes time in proportion to it, compared with an eighth.
 
-    That takes four times as long as the quarter does, and work that grows with the square takes
-    sixteen times as long. The work must not remember what it did.
+    That takes eight times as long as the eighth does, and work that grows with the square takes 64
+    times as long. The work must not remember what it did.
     """
-    whole, quarter = make_input(size), make_input(size // 4)
-    # The fastest is the one that was disturbed least, and the first one finds nothing prepared.
-    limit = 8 * min(_measure_seconds(work, quarter) for _ in range(3))
-    return any(_measure_seconds(work, whole) < limit for _ in range(5))
+    whole, eighth = make_input(size), make_input(size // 8)
+    # Both are measured side by side, because the machine is slow for seconds at a time.
+    return any(_measure_ratio(work, whole, eighth) < 22 for _ in range(10))
+
+
+def _measure_ratio(work: Callable[[Input], object], large: Input, small: Input) -> float:
+    # The faster one was disturbed less, and the first one finds nothing prepared.
+    shortest = min(_measure_seconds(work, small) for _ in range(2))
+    return _measure_seconds(work, large) / shortest
 
 
 def _measure_seconds(work: Callable[[Input], object], given: Input) -> float:
