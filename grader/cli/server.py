@@ -271,10 +271,10 @@ class _Workers(Multiprocess):
         self._place_all()
 
     def _place_all(self) -> None:
-        # Only Linux has it.
+        # Only Linux lets a process choose its cores.
         cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-        # With fewer workers than cores it would be in the way of other programs that chose the same
-        # core, while the others are idle.
+        # With fewer workers than cores, a worker might share its core with that of another service
+        # while other cores are idle.
         if 1 < len(cores) <= self.processes_num:
             for number, process in enumerate(self.processes):
                 if process.pid is not None:
