@@ -6,7 +6,7 @@ import gc
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -272,13 +272,22 @@ class _Workers(Multiprocess):
 
     def _place_all(self) -> None:
         # Only Linux lets a process choose its cores.
-        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-        # With fewer workers than cores, a worker might share its core with that of another service
-        # while other cores are idle.
-        if 1 < len(cores) <= self.processes_num:
-            for number, process in enumerate(self.processes):
-                if process.pid is not None:
-                    _place(process.pid, cores[number % len(cores)])
+        allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+        chosen = choose_cores(allowed, workers=self.processes_num)
+        for process, core in zip(self.processes, chosen, strict=False):
+            if process.pid is not None:
+                _place(process.pid, core)
+
+
+def choose_cores(allowed: Sequence[int], *, workers: int) -> list[int]:
+    """The core of each worker; none where each may run on all of them.
+
+    With fewer workers than cores, a worker might share its core with that of another service while
+    other cores are idle.
+    """
+    if not 1 < len(allowed) <= workers:
+        return []
+    return [allowed[number % len(allowed)] for number in range(workers)]
 
 
 def _place(pid: int, core: int) -> None:

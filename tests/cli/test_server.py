@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from bench.load.processes import RunningServer, run_service
+from grader.cli.server import choose_cores
 
 CORES = len(os.sched_getaffinity(0))
 
@@ -55,11 +56,17 @@ def test_every_core_has_a_worker_also_after_one_was_killed(
         wait_for(is_everywhere)
 
 
-@pytest.mark.skipif(CORES < 3, reason="it takes fewer workers than cores, and more than one")
-def test_with_cores_to_spare_a_worker_may_run_on_any(postgresql_url: str, tmp_path: Path) -> None:
-    with run_service(postgresql_url, workers=2, folder=tmp_path) as server:
-        # By now they would have been placed.
-        time.sleep(1)
-        cores = {core for each in list_workers(server) for core in list_cores(each)}
-
-    assert cores == {frozenset(os.sched_getaffinity(0))}
+@pytest.mark.parametrize(
+    ("allowed", "workers", "chosen"),
+    [
+        pytest.param([0, 1, 2], 3, [0, 1, 2], id="a worker for every core"),
+        pytest.param([4, 7], 5, [4, 7, 4, 7, 4], id="more workers than cores"),
+        pytest.param([0, 1, 2], 2, [], id="cores to spare"),
+        pytest.param([3], 2, [], id="a single core"),
+        pytest.param([], 2, [], id="a system without a choice"),
+    ],
+)
+def test_workers_are_placed_only_where_every_core_gets_one(
+    allowed: list[int], workers: int, chosen: list[int]
+) -> None:
+    assert choose_cores(allowed, workers=workers) == chosen
