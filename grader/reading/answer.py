@@ -8,12 +8,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from itertools import islice
 from typing import Any, assert_never
 
 from numpy.typing import NDArray
 
 from grader.domain.shapes import NUMBER, Shape
-from grader.errors import AnswerRefused, FieldError, FormulaError
+from grader.errors import MAX_PLACES, AnswerRefused, FieldError, FormulaError
 from grader.formula.eval.evaluate import Environment
 from grader.formula.formula import MAX_LENGTH, Formula, read_formula
 from grader.formula.typed.scope import FormulaScope
@@ -245,6 +246,15 @@ def _is_plain_formula(text: str) -> bool:
 def _read_choice(field: ChoiceField, sent: object) -> Choice:
     chosen = sent if isinstance(sent, list) and field.several else [sent]
     listed = ", ".join(field.options)
+    if len(chosen) > len(field.options):
+        raise FieldError(
+            f"{field.name} names {len(chosen)} options; there are only {len(field.options)}: "
+            f"{listed}.",
+            field=field.name,
+            code="choice.too_many",
+            expected=listed,
+            got=f"{len(chosen)} options",
+        )
     options = set()
     for each in chosen:
         option = _find_option(field, each) if isinstance(each, str) else None
@@ -304,9 +314,13 @@ def _read_file(field: FileField, sent: object) -> Text:
     return Text(sent)
 
 
+_MAX_SCORE_LENGTH = 40
+
+
 def _read_score(field: ExternalField, sent: object) -> ExternalScore:
+    text = str(sent) if isinstance(sent, str | int | float) and not isinstance(sent, bool) else ""
     try:
-        points = Decimal(str(sent)) if not isinstance(sent, bool) else None
+        points = Decimal(text) if len(text) <= _MAX_SCORE_LENGTH else None
     except InvalidOperation:
         points = None
     if points is None or not points.is_finite() or not 0 <= points <= field.max_points:
@@ -340,19 +354,18 @@ def _make_type_error(sent: object, fields: Sequence[Field]) -> FieldError:
 def _find_unknown_fields(sent: Mapping[Any, Any], fields: Sequence[Field]) -> list[FieldError]:
     known = [field.name for field in fields]
     errors = []
-    for name in sent:
-        if name not in known:
-            shown = _format_sent(name)
-            close = difflib.get_close_matches(str(name), known, n=1)
-            errors.append(
-                FieldError(
-                    f"This question has no field {shown or 'with an empty name'}. "
-                    f"Its fields: {', '.join(known)}.",
-                    field=shown,
-                    code="field.unknown",
-                    hint=f"Did you mean {close[0]}?" if close else "",
-                )
+    for name in islice((each for each in sent if each not in known), MAX_PLACES):
+        shown = _format_sent(name)
+        close = difflib.get_close_matches(shown, known, n=1)
+        errors.append(
+            FieldError(
+                f"This question has no field {shown or 'with an empty name'}. "
+                f"Its fields: {', '.join(known)}.",
+                field=shown,
+                code="field.unknown",
+                hint=f"Did you mean {close[0]}?" if close else "",
             )
+        )
     return errors
 
 
@@ -365,7 +378,8 @@ _ESCAPE_LETTERS = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
 
 def _add_backslash_hint(error: FieldError, sent: object) -> FieldError:
     r"""The error, with a hint where JSON has decoded the backslash of a command such as "\frac"."""
-    lost = _LOST_BACKSLASH.search(sent) if isinstance(sent, str) else None
+    # What is longer than a formula is a paste or a text, and was refused for another reason.
+    lost = _LOST_BACKSLASH.search(sent, 0, MAX_LENGTH) if isinstance(sent, str) else None
     if lost is not None:
         special, rest = filter(None, lost.groups())
         name = _ESCAPE_LETTERS[special] + rest

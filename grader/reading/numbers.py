@@ -33,6 +33,8 @@ Array: TypeAlias = NDArray[np.float64]
 
 MAX_ENTRIES = 1_000_000
 MAX_NESTING = 4
+#: How far beyond the shape that is asked for entries are looked at.
+_MAX_EXTRA = 1000
 _MAX_EXACT_INTEGER = 2**53
 
 
@@ -151,7 +153,7 @@ def _find_vector_errors(
         return
     if len(value) != length:
         yield make_length_error(location, code="answer.shape", got=len(value), needed=length)
-    yield from _find_entry_errors(value, location)
+    yield from _find_entry_errors(value[: length + _MAX_EXTRA], location)
 
 
 def _find_matrix_errors(
@@ -173,7 +175,7 @@ def _find_matrix_errors(
         columns = layout.axes[1]
     elif len(value) != rows:
         yield make_shape_error(location, format_count(len(value), "row"))
-    for index, row in enumerate(value):
+    for index, row in enumerate(value[: rows + _MAX_EXTRA]):
         yield from _find_row_errors(row, location.at(index), length=columns)
 
 
@@ -186,13 +188,15 @@ def _find_row_errors(row: object, location: FieldLocation, *, length: int) -> It
         return
     if len(row) != length:
         yield make_length_error(location, code="row.length", got=len(row), needed=length)
-    yield from _find_entry_errors(row, location)
+    yield from _find_entry_errors(row[: location.shape.size + _MAX_EXTRA], location)
 
 
 def _find_entry_errors(entries: list[object], location: FieldLocation) -> Iterator[FieldError]:
     for index, entry in enumerate(entries):
-        # Most entries are clean floats, for which no location need be made.
+        # Most entries are clean, and no location need be made for them.
         if type(entry) is float and math.isfinite(entry):
+            continue
+        if type(entry) is int and -_MAX_EXACT_INTEGER <= entry <= _MAX_EXACT_INTEGER:
             continue
         if error := _check_entry(entry, location.at(index)):
             yield error
@@ -240,6 +244,9 @@ def _check_float(number: float, location: FieldLocation) -> FieldError | None:
 
 
 # Nested lists
+
+#: What decoded JSON is made of: no array and no tuple.
+_JSON_TYPES = {list, dict, str, int, float, bool, type(None)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +304,8 @@ def _to_lists(value: object, location: FieldLocation) -> object:
         raise _make_entries_error(location)
     if len(location.path) == MAX_NESTING:
         return list(value)
+    if isinstance(value, list) and set(map(type, value)) <= _JSON_TYPES:
+        return value
     return [
         _to_lists(item, location.at(index)) if isinstance(item, tuple | np.ndarray) else item
         for index, item in enumerate(value)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from grader.domain.shapes import Shape
 from grader.errors import AnswerRefused
+from grader.formula.formula import MAX_LENGTH as MAX_FORMULA_LENGTH
 from grader.reading.cells import (
     DECIMAL_COMMA,
     TOKEN,
@@ -32,10 +33,14 @@ from grader.reading.cells import (
     remove_wrapper,
     split_cells,
 )
-from grader.reading.locations import FieldLocation
+from grader.reading.locations import FieldLocation, make_shape_error
 from grader.reading.numbers import Array, is_nested, read_array
 
 MAX_TEXT_LENGTH = 200_000
+#: How many words and signs a paste may have beyond what its shape needs: who pastes the wrong
+#: matrix is still told its shape.
+_MAX_EXTRA = 1500
+_SIGNS_BETWEEN = ",;&\\[(\n\r"
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
@@ -63,9 +68,9 @@ def is_pasted_array(text: str, *, shape: Shape | None = None) -> bool:
     Where the ``shape`` that is asked for is a vector of three or more numbers, a line of exactly as
     many numbers is one too, even if all but the first have a sign (``1 -2 -3``).
     """
-    if len(text) > MAX_TEXT_LENGTH:
-        # No formula is as long as this.
-        return True
+    if len(text) > MAX_TEXT_LENGTH or _has_many_pieces(text, shape):
+        # No formula is as long as this, and no array is without digits.
+        return any(map(text.__contains__, "0123456789"))
     body = remove_wrapper(normalize_signs(text))
     if body.tail:
         return False
@@ -131,6 +136,18 @@ def read_pasted(text: str, *, field: str, shape: Shape) -> PastedArray:
         raise
 
 
+def _has_many_pieces(text: str, shape: Shape | None) -> bool:
+    """Whether a text has far more words or signs than an array of this shape.
+
+    Each piece takes a thousand times as long to read as it takes to count.
+    """
+    if len(text) <= MAX_FORMULA_LENGTH:
+        return False
+    needed = 0 if shape is None else shape.size
+    most_words, most_signs = 2 * needed + _MAX_EXTRA, 4 * needed + 2 * _MAX_EXTRA
+    return len(text.split()) > most_words or sum(map(text.count, _SIGNS_BETWEEN)) > most_signs
+
+
 def _read(text: str, location: FieldLocation) -> PastedArray:
     body = remove_wrapper(text)
     if body.tail:
@@ -158,6 +175,9 @@ def _refuse_unreadable(text: str, location: FieldLocation) -> None:
     if len(text) > MAX_TEXT_LENGTH:
         message = f"has {len(text)} characters; at most {MAX_TEXT_LENGTH} are allowed."
         raise AnswerRefused([location.error(message, code="paste.unreadable")])
+    if _has_many_pieces(text, location.shape):
+        got = f"far more than {location.shape.size} entries long"
+        raise AnswerRefused([make_shape_error(location, got)])
     if control := _CONTROL.search(text):
         raise make_paste_error(
             location, Cell(control.group(), control.start()), "is a control character"
@@ -200,7 +220,7 @@ class Grid:
 
 def find_grid(text: str, *, field: str, shape: Shape) -> Grid | None:
     """The grid in a text of numbers; None where there is no grid."""
-    if not is_pasted_array(text, shape=shape):
+    if _has_many_pieces(text, shape) or not is_pasted_array(text, shape=shape):
         return None
     try:
         _, tree = split_cells(remove_wrapper(normalize_signs(text)), FieldLocation(field, shape))

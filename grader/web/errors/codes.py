@@ -50,6 +50,10 @@ _REQUEST = {
     "json.depth": Meaning(
         "The JSON is nested too deeply", "A matrix needs two levels; the limit is two hundred."
     ),
+    "json.size": Meaning(
+        "The JSON has more values than any call needs",
+        "Send numbers in the shape that is asked for; split what is sent into several calls.",
+    ),
     "json.repeated": Meaning("An object has a key twice", "Keep one of them."),
     "form.invalid": Meaning("The form cannot be read", "Send every field once, as UTF-8."),
     "headers.too_large": Meaning(
@@ -226,6 +230,9 @@ _ANSWER = {
     ),
     "number.range_given": Meaning("There are two numbers instead of one", "Send one number."),
     "choice.unknown": Meaning("This is not one of the options", "Choose one that is listed."),
+    "choice.too_many": Meaning(
+        "More options are named than there are", "Name each chosen option once."
+    ),
     "text.type": Meaning("The field takes text", "Send a string."),
     "text.length": Meaning("The text is too long", "Shorten it."),
     "text.character": Meaning("The text contains a character that cannot be stored", "Remove it."),

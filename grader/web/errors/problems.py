@@ -82,6 +82,7 @@ MALFORMED_STATUSES: Mapping[str, int] = {
     "json.encoding": 400,
     "json.depth": 400,
     "json.repeated": 400,
+    "json.size": 413,
 }
 
 #: The codes of errors that the framework itself raises, by status.
