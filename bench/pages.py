@@ -37,7 +37,7 @@ from grader.store.rows import make_id
 from grader.store.writer import Writer
 from grader.web.app import make_app
 from grader.web.auth import SESSION_COOKIE
-from grader.web.http.rate_limits import RateLimit, RateLimiter
+from grader.web.http.rate_limits import BUDGETS, RateLimit, RateLimiter
 from grader.web.ops.logs import open_logs
 from grader.web.ops.metrics import open_metrics
 from grader.web.service import Service
@@ -189,7 +189,7 @@ def make_bench_service(database: Database, context: GradingContext) -> Service:
         writer=Writer(database),
         make_context=lambda: context,
         clock=lambda: AT,
-        budgets=RateLimiter(dict.fromkeys(("read", "submit", "sign_in"), plenty), time.monotonic),
+        budgets=RateLimiter(dict.fromkeys(BUDGETS, plenty), time.monotonic),
         logs=open_logs(io.StringIO(), pretty=False),
         metrics=open_metrics(),
         base_url="http://127.0.0.1",

@@ -64,12 +64,24 @@ class Settings(BaseSettings):
     reads_per_minute: Annotated[int, Field(ge=1)] = Field(
         default=600, description="The maximum read requests per caller and minute."
     )
+    checks_per_minute: Annotated[int, Field(ge=1)] = Field(
+        default=120, description="The maximum requests to check answers per caller and minute."
+    )
     submits_per_minute: Annotated[int, Field(ge=1)] = Field(
         default=60,
-        description="The maximum requests to check or submit answers per caller and minute.",
+        description="The maximum requests to submit or judge answers per caller and minute.",
+    )
+    megabytes_per_minute: Annotated[int, Field(ge=10)] = Field(
+        default=20,
+        description="The maximum megabytes of bodies above 16 KiB per caller and minute, "
+        "which include uploaded files.",
     )
     sign_ins_per_minute: Annotated[int, Field(ge=1)] = Field(
         default=10, description="The maximum sign-in attempts per address and minute."
+    )
+    anonymous_per_minute: Annotated[int, Field(ge=1)] = Field(
+        default=1200,
+        description="The maximum requests per address and minute of those who are not signed in.",
     )
 
     @property

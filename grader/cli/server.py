@@ -29,6 +29,7 @@ from grader.store.queries.people import has_operator
 from grader.store.writer import Writer
 from grader.web.app import make_app
 from grader.web.http.body import BodyLimits
+from grader.web.http.costly import LARGE_BODY_BYTES
 from grader.web.http.rate_limits import RateLimit, RateLimiter
 from grader.web.http.server import DeadlineProtocol
 from grader.web.ops.logs import Logger, install_library_logging, open_logs
@@ -84,14 +85,26 @@ def open_service(settings: Settings) -> Service:
         logs=_open_logs(settings),
         metrics=metrics,
         base_url=build_base_url(settings),
+        refusal_seconds=_REFUSAL_SECONDS,
+        anonymous_per_second=_ANONYMOUS_PER_SECOND,
     )
+
+
+#: How late a refusal is sent to somebody who has used up a budget.
+_REFUSAL_SECONDS = 1.0
+#: Requests without a credential take less than half a millisecond each.
+_ANONYMOUS_PER_SECOND = 300.0
+_BODY_PIECES_PER_MEGABYTE = 2**20 // LARGE_BODY_BYTES
 
 
 def _make_rate_limits(settings: Settings) -> RateLimiter:
     rates = {
         "read": settings.reads_per_minute,
+        "check": settings.checks_per_minute,
         "submit": settings.submits_per_minute,
+        "body": settings.megabytes_per_minute * _BODY_PIECES_PER_MEGABYTE,
         "sign_in": settings.sign_ins_per_minute,
+        "anonymous": settings.anonymous_per_minute,
     }
     rules = {name: RateLimit(per_minute=rate, burst=rate) for name, rate in rates.items()}
     return RateLimiter(rules, time.monotonic)

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -16,12 +17,14 @@ from starlette.routing import BaseRoute
 
 from grader import __version__
 from grader.grading.idempotency import delete_expired_keys
+from grader.web.admission import LargeBodies
 from grader.web.errors.openapi import install_openapi
 from grader.web.errors.problems import install_problems
 from grader.web.http.body import BodyLimits, install_body_limits
 from grader.web.http.fast_path import FAST_ROUTES, FastRoute
 from grader.web.http.middleware import install_middleware
 from grader.web.http.routing import install_route_table
+from grader.web.http.throttle import Throttle
 from grader.web.lazy_routes import LazyRoutes
 from grader.web.manual.routes import install_manual
 from grader.web.ops import health
@@ -84,7 +87,7 @@ def make_app(
     app.state.service = service
     app.state.background = background
     install_problems(app)
-    install_body_limits(app, caps)
+    install_body_limits(app, replace(caps or BodyLimits(), admission=LargeBodies()))
     app.state.fast_routes = fast_routes = list[FastRoute]()
 
     def list_routes() -> list[BaseRoute]:
@@ -101,7 +104,17 @@ def make_app(
     _describe_security(app)
     install_manual(app)
     install_route_table(app)
-    install_middleware(app, clock=service.clock, logs=service.logs, metrics=service.metrics)
+    install_middleware(
+        app,
+        clock=service.clock,
+        logs=service.logs,
+        metrics=service.metrics,
+        throttle=Throttle(
+            service.budgets,
+            refusal_seconds=service.refusal_seconds,
+            anonymous_per_second=service.anonymous_per_second,
+        ),
+    )
     return app
 
 

@@ -27,6 +27,7 @@ from grader.domain.roles import Role, Scope
 from grader.errors import ForgedRequest, MissingRole, NotSignedIn
 from grader.store.database import Session
 from grader.store.queries.credentials import record_token_uses
+from grader.web.http.throttle import INVALID_CREDENTIAL_COST, get_address
 from grader.web.params import CourseId
 from grader.web.service import Service, get_received_at, get_service
 
@@ -35,6 +36,15 @@ CSRF_HEADER = "X-CSRF-Token"
 #: Those of a response, or those that one will have.
 ResponseHeaders = MutableHeaders | dict[str, str]
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+
+
+def identify_sender(request: Request) -> str:
+    """The id of who sends a request, whether or not they may; NotSignedIn if nobody is.
+
+    Nothing may be done for them yet: whether another site made a browser send it was not asked.
+    """
+    with get_service(request).database.read() as session:
+        return _check_credential(request, session, _find_credential(request)).id
 
 
 def _authenticate(request: Request, session: Session) -> Caller:
@@ -48,12 +58,34 @@ def _authenticate(request: Request, session: Session) -> Caller:
         Where another site made the browser send it.
     """
     service, at = get_service(request), get_received_at(request)
-    caller = check_credential(session, read_credential(request), at=at)
+    caller = _check_credential(request, session, read_credential(request))
     token_id = caller.token_id
     if token_id is not None and has_use_to_record(caller, at=at):
         service.writer.note(lambda session: record_token_uses(session, token_ids=[token_id], at=at))
     request.state.caller = caller.id
     return caller
+
+
+def _check_credential(request: Request, session: Session, credential: Credential) -> Caller:
+    with counting_invalid_credentials(request):
+        return check_credential(session, credential, at=get_received_at(request))
+
+
+@contextmanager
+def counting_invalid_credentials(request: Request) -> Iterator[None]:
+    """Count a credential that turns out to be invalid, by the address that it comes from.
+
+    Raises
+    ------
+    TooManyRequests
+        Where that address has sent too many.
+    """
+    try:
+        yield
+    except NotSignedIn:
+        address = get_address(request.scope)
+        get_service(request).budgets.spend("anonymous", address, cost=INVALID_CREDENTIAL_COST)
+        raise
 
 
 def read_credential(request: Request) -> Credential:
@@ -66,6 +98,14 @@ def read_credential(request: Request) -> Credential:
     ForgedRequest
         Where another site made the browser send it.
     """
+    credential = _find_credential(request)
+    secret = find_session_secret(request)
+    if not credential.is_token and secret is not None and request.method not in _SAFE_METHODS:
+        refuse_forged(request, secret, request.headers.get(CSRF_HEADER, ""))
+    return credential
+
+
+def _find_credential(request: Request) -> Credential:
     header = request.headers.get("authorization")
     if header is not None:
         kind, _, token = header.partition(" ")
@@ -75,8 +115,6 @@ def read_credential(request: Request) -> Credential:
     secret = find_session_secret(request)
     if secret is None:
         raise NotSignedIn
-    if request.method not in _SAFE_METHODS:
-        refuse_forged(request, secret, request.headers.get(CSRF_HEADER, ""))
     return Credential.of_session(secret)
 
 
@@ -195,7 +233,9 @@ def make_membership_dependency(
 AnyCaller = Annotated[Caller, Depends(make_caller_dependency(None))]
 #: Somebody who may see the course.
 CourseReader = Annotated[Membership, Depends(make_membership_dependency(Scope.READ))]
-#: Somebody who may check and send answers.
+#: Somebody who may check answers.
+Checker = Annotated[Membership, Depends(make_membership_dependency(Scope.SUBMIT, budget="check"))]
+#: Somebody who may send answers.
 Submitter = Annotated[
     Membership, Depends(make_membership_dependency(Scope.SUBMIT, budget="submit"))
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from grader.grading.idempotency import IdempotentResponse
 from grader.store.database import Database, Session
 from grader.store.writer import Writer
 from grader.web.fragments import FragmentCache
+from grader.web.http.costly import CostlyRequests
 from grader.web.http.rate_limits import RateLimiter
 from grader.web.ops.logs import Logger
 from grader.web.ops.metrics import Metrics, count_attempt
@@ -53,6 +55,12 @@ class Service:
         default_factory=lambda: ThreadPoolExecutor(READER_THREADS, "reader")
     )
     """Threads in which the database is read."""
+    refusal_seconds: float = 0.0
+    """How late a refusal is sent to somebody who has used up a budget."""
+    anonymous_per_second: float = math.inf
+    """How many requests without a credential pass in a second, whoever sends them."""
+    costly: CostlyRequests = field(default_factory=CostlyRequests)
+    """The costly requests that are under way."""
 
     @cached_property
     def context(self) -> GradingContext:

@@ -7,6 +7,7 @@ the scope of the token, not in the caller's role.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,14 +21,15 @@ from grader.accounts.callers import (
     identify,
 )
 from grader.domain.roles import Scope
-from grader.errors import KeysetError, NotFound
+from grader.errors import KeysetError, NotFound, TooManyRequests
 from grader.grading.context import GradingContext
 from grader.grading.idempotency import IdempotencyKey, IdempotentResponse
-from grader.grading.submissions.submit import SubmitRequest, submit
+from grader.grading.submissions.submit import SubmitRequest, refuse_unreadable, submit
 from grader.store.database import Session
 from grader.store.queries.courses import EnrolmentLine
 from grader.store.queries.credentials import record_token_uses
 from grader.web.http.rate_limits import RateLimiter, RateLimitState
+from grader.web.http.throttle import INVALID_CREDENTIAL_COST
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,9 @@ class Sender:
 class SentAnswer:
     """An answer as a request brought it.
 
-    `sender` is who sends it, or the credential by which the writer finds that out. It notes here
-    who it is, and what is left of the caller's budget, also where the answer is refused then.
+    `sender` is who sends it, or the credential by which the writer finds that out, with the
+    `address` that it comes from. It notes here who it is, and what is left of the caller's budget,
+    also where the answer is refused then.
     """
 
     sender: Sender | Credential
@@ -65,6 +68,7 @@ class SentAnswer:
     answer: Any
     received_at: datetime
     key: SentKey | None = None
+    address: str | None = None
     caller_id: str | None = None
     rate_limit: RateLimitState | None = None
 
@@ -106,6 +110,26 @@ def submit_sent(
     ]
     responses = iter(submit(session, context, requests, at=at))
     return [each if isinstance(each, KeysetError) else next(responses) for each in senders]
+
+
+def refuse_unreadable_answer(session: Session, context: GradingContext, sent: SentAnswer) -> None:
+    """Refuse an answer that cannot be read; what else may be wrong with it is left to `submit`."""
+    assert isinstance(sent.sender, Sender), "who sends a large answer was asked before"
+    refuse_unreadable(session, context, _make_request(sent, sent.sender))
+
+
+#: Behind a proxy all have its address, and only the app knows which one they come from. So those
+#: whom the writer does not know are counted apart.
+_BY_TOKEN = "token from "
+
+
+def may_send_tokens(budgets: RateLimiter, address: str) -> bool:
+    """Whether the writer may be asked who sends a token.
+
+    Not where too many came from there that nobody knows: they are left to the app, which asks
+    before they take a place in the writer's queue.
+    """
+    return budgets.can_spend("anonymous", _BY_TOKEN + address, cost=INVALID_CREDENTIAL_COST)
 
 
 def _make_request(sent: SentAnswer, sender: Sender) -> SubmitRequest:
@@ -152,6 +176,10 @@ def _admit(
 ) -> Caller | KeysetError:
     """The caller, unless there were too many calls."""
     if isinstance(caller, KeysetError):
+        if sent.address is not None:
+            # The response is the same; the next ones do not come to the writer.
+            with suppress(TooManyRequests):
+                budgets.spend("anonymous", _BY_TOKEN + sent.address, cost=INVALID_CREDENTIAL_COST)
         return caller
     sent.caller_id = caller.id
     try:

@@ -25,6 +25,7 @@ from grader.web.http.body import (
 from grader.web.http.middleware import install_middleware
 from grader.web.ops.logs import open_logs
 from grader.web.ops.metrics import Metrics, open_metrics
+from tests.support.budgets import make_throttle
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
@@ -64,7 +65,9 @@ def make_sample(router: APIRouter | None = None, caps: BodyLimits | None = None)
     metrics, log = open_metrics(), io.StringIO()
     install_problems(app)
     install_body_limits(app, caps)
-    install_middleware(app, clock=lambda: NOW, logs=open_logs(log, pretty=False), metrics=metrics)
+    logs = open_logs(log, pretty=False)
+    throttle = make_throttle()
+    install_middleware(app, clock=lambda: NOW, logs=logs, metrics=metrics, throttle=throttle)
     app.include_router(_routes(), prefix="/api/v1")
     if router is not None:
         app.include_router(router)

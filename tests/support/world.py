@@ -12,7 +12,6 @@ from __future__ import annotations
 import io
 import itertools
 import json
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -41,10 +40,11 @@ from grader.store.queries.courses import RunLine, get_member, get_run
 from grader.store.queries.people import PersonLine, get_person
 from grader.store.writer import Writer
 from grader.web.app import make_app
-from grader.web.http.rate_limits import RateLimit, RateLimiter
+from grader.web.http.rate_limits import RateLimit
 from grader.web.ops.logs import open_logs
 from grader.web.ops.metrics import open_metrics
 from grader.web.service import Service
+from tests.support.budgets import make_budgets
 from tests.support.clients import AppClient
 from tests.support.rubrics import shipped
 from tests.support.server import serve
@@ -70,7 +70,6 @@ MEMBERS = {
 }
 OPERATOR = "olga"
 PUBLISHED = {"one": (EXPLORATION, SINGLE_HEAD), "two": (EXPLORATION, TRANSFORMERS)}
-PLENTY = RateLimit(per_minute=60_000_000, burst=1_000_000)
 
 
 @dataclass(slots=True)
@@ -320,9 +319,7 @@ def _run_service(
         writer=Writer(database, observe_group=metrics.writer_group_size.observe),
         make_context=lambda: GradingContext(key),
         clock=clock,
-        budgets=RateLimiter(
-            dict.fromkeys(("read", "submit", "sign_in"), PLENTY) | dict(rules), time.monotonic
-        ),
+        budgets=make_budgets(rules),
         logs=open_logs(log, pretty=False),
         metrics=metrics,
         base_url=base_url,

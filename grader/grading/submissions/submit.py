@@ -38,7 +38,7 @@ from grader.grading.locks import lock_students
 from grader.grading.serialize import encode_misconceptions, encode_verdicts
 from grader.grading.signing import sign_receipt_fields
 from grader.grading.submissions.uploads import refuse_missing_files
-from grader.reading.answer import Text
+from grader.reading.answer import Text, read_answer
 from grader.reading.fields import ExternalField
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
@@ -95,6 +95,32 @@ def submit(
     for batch in _split_batches(requests):
         results |= _Batch(session, context, at, batch).submit()
     return [results[number] for number in range(len(requests))]
+
+
+def refuse_unreadable(session: Session, context: GradingContext, request: SubmitRequest) -> None:
+    """Read an answer before it is submitted, without storing anything.
+
+    Raises
+    ------
+    AnswerRefused
+        Where it cannot be read. Whether it may be submitted is not asked: `submit` says that.
+    """
+    enrolment = request.enrolment
+    key = request.key
+    if key is not None and key.name in find_answered_requests(session, keys=[key.name]):
+        # It gets the response that it got before.
+        return
+    try:
+        published = context.in_force(
+            session, run_id=enrolment.run_id, assignment=request.assignment
+        )
+        rubric = published.rubric(request.question)
+    except KeysetError:
+        return
+    variants = context.variants(session, [(enrolment, rubric)], at=request.received_at, keep=False)
+    read_answer(
+        request.answer, rubric.question.fields, variants[enrolment.id, rubric.id].environment
+    )
 
 
 def _split_batches(requests: Sequence[SubmitRequest]) -> list[dict[int, SubmitRequest]]:

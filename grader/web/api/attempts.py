@@ -30,12 +30,14 @@ from grader.grading.submissions.check import AnswerReading, check_answer, judge_
 from grader.grading.submissions.uploads import MAX_BYTES, get_upload, upload
 from grader.store.database import Session
 from grader.store.queries.submissions import UploadLine
+from grader.web.admission import refuse_unreadable, take_turn
 from grader.web.api.idempotency import (
     COURSE_ERRORS,
     SentKeyDep,
     to_response,
 )
 from grader.web.auth import (
+    Checker,
     CourseReader,
     Submitter,
     describe_access,
@@ -93,13 +95,14 @@ class CheckRoute(DirectRoute):
         if names is None or not isinstance(sent, dict) or sent.keys() != {"answer"}:
             return None
         service = get_service(request)
-        return await service.run_in_reader(_check, request, names, sent["answer"])
+        async with take_turn(request):
+            return await service.run_in_reader(_check, request, names, sent["answer"])
 
 
 def _check(request: Request, names: QuestionNames, sent: Any) -> Response:
     headers: dict[str, str] = {}
     with open_membership(
-        request, headers, course=names.course, scope=Scope.SUBMIT, budget="submit"
+        request, headers, course=names.course, scope=Scope.SUBMIT, budget="check"
     ) as (session, membership):
         rubric, variant = get_open_variant(
             session,
@@ -125,7 +128,7 @@ def check(
     assignment: AssignmentId,
     question: QuestionId,
     body: AnswerRequest,
-    membership: Submitter,
+    membership: Checker,
     service: ServiceDep,
     at: ReceivedAt,
 ) -> AnswerReading:
@@ -163,6 +166,7 @@ async def create_attempt(
         key=key,
     )
     try:
+        await refuse_unreadable(request, answer)
         answered = await get_service(request).submit(answer)
     finally:
         if answer.caller_id is not None:

@@ -18,7 +18,7 @@ from grader.web.http.body import BodyLimits, read_json
 from grader.web.http.fast_path import FastRequest, FastResponse, FastRoute
 from grader.web.params import QuestionNames
 from grader.web.service import Service
-from grader.web.submissions import SentAnswer, build_attempt_headers
+from grader.web.submissions import SentAnswer, build_attempt_headers, may_send_tokens
 
 #: The route of submitted answers, by far the busiest at a deadline.
 SUBMIT_ROUTE = "/api/v1/courses/{course}/assignments/{assignment}/questions/{question}/attempts"
@@ -37,6 +37,7 @@ class SubmitFastRoute(FastRoute):
             metrics=service.metrics,
             is_https=service.is_https,
             most_body_bytes=limits.most_body_bytes,
+            refusal_seconds=service.refusal_seconds,
         )
         self._service = service
 
@@ -47,7 +48,7 @@ class SubmitFastRoute(FastRoute):
     def begin(self, request: FastRequest) -> _SubmitExchange | None:
         """Queue an answer that comes with a token."""
         token = _TOKEN.fullmatch(request.headers.get(b"authorization", b""))
-        if token is None:
+        if token is None or not may_send_tokens(self._service.budgets, request.address):
             return None
         body, key = bytes(request.body), request.headers.get(b"idempotency-key")
         text = None if key is None else key.decode("latin-1")
@@ -64,6 +65,7 @@ class SubmitFastRoute(FastRoute):
             *QuestionNames(**request.parameters),
             answer=sent["answer"],
             received_at=request.received_at,
+            address=request.address,
             key=None if text is None else make_sent_key("POST", request.path, text, body),
         )
         return _SubmitExchange(answer, self._service.begin_submit(answer))

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 from urllib.parse import parse_qsl
 
 import jiter
@@ -31,14 +32,29 @@ JSON = "application/json"
 WHOLE_BODY = "keyset.whole_body"
 
 _Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+_Parsed = TypeVar("_Parsed")
+
+
+class Admission(Protocol):
+    """Who may send a large body, and when it is parsed."""
+
+    async def admit(self, request: Request, size: int) -> None:
+        """Admit a body of this size before it is read, or raise."""
+
+    def take_turn(self, request: Request) -> AbstractAsyncContextManager[None]:
+        """What a request waits for before its body is parsed."""
 
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
-    """How large a JSON body may be and how long any body may take to arrive."""
+    """How large a JSON body may be and how long any body may take to arrive.
+
+    With an `admission`, a large body is read only where that admits it.
+    """
 
     most_body_bytes: int = 1 << 20
     body_seconds: float = 15.0
+    admission: Admission | None = None
 
 
 def install_body_limits(app: FastAPI, caps: BodyLimits | None = None) -> None:
@@ -104,7 +120,8 @@ class StrictRoute(APIRoute):
                 raise MalformedRequest(
                     "This call needs a body of JSON, and none was sent.", code="body.empty"
                 )
-            return await handle(ParsedRequest(request.scope, request.receive, body))
+            parsed = await parse_body(request, body, read_json) if body else None
+            return await handle(ParsedRequest(request.scope, request.receive, body, parsed))
 
         return handle_strictly
 
@@ -112,10 +129,10 @@ class StrictRoute(APIRoute):
 class ParsedRequest(Request):
     """A request whose body has been read and decoded, which Starlette then does not repeat."""
 
-    def __init__(self, scope: Scope, receive: Receive, body: bytes) -> None:
+    def __init__(self, scope: Scope, receive: Receive, body: bytes, parsed: Any) -> None:
         super().__init__(scope, receive)
         self._body = body
-        self._json = read_json(body) if body else None
+        self._json = parsed
 
 
 def get_body_limits(request: Request) -> BodyLimits:
@@ -138,9 +155,18 @@ async def read_body(request: Request, *, types: tuple[str, ...], most_bytes: int
     ------
     MalformedRequest
         For another type, a compressed, too large or slow body.
+    KeysetError
+        Where the body is large and its sender may not send one.
     """
     if not _are_plain(request, types, most_bytes):
         _check_headers(request.headers, types, most_bytes)
+    admission = get_body_limits(request).admission
+    if admission is not None:
+        # A body in chunks does not say how large it will be.
+        announced = request.headers.get("content-length")
+        is_chunked = "transfer-encoding" in request.headers
+        size = int(announced) if announced else most_bytes if is_chunked else 0
+        await admission.admit(request, size)
     if WHOLE_BODY in request.scope.get("extensions", ()):
         body = await _receive_body(request, most_bytes)
     else:
@@ -155,6 +181,15 @@ async def read_body(request: Request, *, types: tuple[str, ...], most_bytes: int
     if body and "content-type" not in request.headers:
         raise _make_type_error(types)
     return body
+
+
+async def parse_body(request: Request, body: bytes, parse: Callable[[bytes], _Parsed]) -> _Parsed:
+    """Parse the body of a request, when it is its turn."""
+    admission = get_body_limits(request).admission
+    if admission is None:
+        return parse(body)
+    async with admission.take_turn(request):
+        return parse(body)
 
 
 async def _receive_body(request: Request, most_bytes: int) -> bytes:
@@ -180,6 +215,10 @@ async def read_form(request: Request, *, most_bytes: int = 65_536) -> dict[str, 
     """
     kind = "application/x-www-form-urlencoded"
     body = await read_body(request, types=(kind,), most_bytes=most_bytes)
+    return await parse_body(request, body, _parse_form)
+
+
+def _parse_form(body: bytes) -> dict[str, str]:
     if body.count(b"%") > _MOST_ESCAPES:
         raise MalformedRequest(
             f"The form has more than {_MOST_ESCAPES} characters that are escaped by %.",
@@ -362,12 +401,14 @@ def _refuse_nul(decoded: object) -> None:
 
 def _find_nul(decoded: object) -> FieldPath | None:
     """The path of a text with this character, or of the object with such a name."""
-    waiting: list[tuple[FieldPath, object]] = [((), [decoded])]
+    waiting: list[tuple[FieldPath, list[Any] | dict[str, Any]]] = [((), [decoded])]
     while waiting:
         path, container = waiting.pop()
         if isinstance(container, dict) and any("\0" in name for name in container):
             return path[1:]
-        entries = container.items() if isinstance(container, dict) else enumerate(container)
+        entries: Iterable[tuple[str | int, Any]] = (
+            container.items() if isinstance(container, dict) else enumerate(container)
+        )
         for key, value in entries:
             if isinstance(value, str):
                 if "\0" in value:

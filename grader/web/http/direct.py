@@ -16,7 +16,14 @@ from starlette.types import Message, Receive, Scope, Send
 
 from grader.errors import KeysetError
 from grader.web.errors.problems import build_error_headers, build_problem_response, to_problem
-from grader.web.http.body import JSON, StrictRoute, get_body_limits, read_body, read_json
+from grader.web.http.body import (
+    JSON,
+    StrictRoute,
+    get_body_limits,
+    parse_body,
+    read_body,
+    read_json,
+)
 
 
 class DirectRequest(Request):
@@ -30,7 +37,7 @@ class DirectRequest(Request):
         """The body, decoded; None where there is none."""
         limit = get_body_limits(self).most_body_bytes
         body = self.sent_body = await read_body(self, types=(JSON,), most_bytes=limit)
-        return read_json(body) if body else None
+        return await parse_body(self, body, read_json) if body else None
 
     async def receive_again(self) -> Message:
         """What the request brings, from its beginning: the `receive` of whoever comes next."""

@@ -19,9 +19,10 @@ from typing import Any, NamedTuple, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from grader.errors import KeysetError, Unavailable
+from grader.errors import KeysetError, NotSignedIn, TooManyRequests, Unavailable
 from grader.web.errors.model import MEDIA_TYPE, Problem, render_problem
 from grader.web.errors.problems import build_error_headers, make_defect_problem, to_problem
+from grader.web.http.costly import LARGE_BODY_BYTES
 from grader.web.http.middleware import (
     Clock,
     Header,
@@ -38,7 +39,6 @@ FAST_ROUTES = "keyset.fast_routes"
 
 _JSON = "application/json"
 _MOST_HEADERS = 40
-_MOST_BODY_BYTES = 64 * 1024
 #: A request with any of these headers is left to the app.
 _UNUSUAL = {b"x-request-id", b"expect", b"transfer-encoding", b"content-encoding"}
 #: What stands for the id of a request in the text of a refusal.
@@ -53,11 +53,15 @@ _LENGTH_LINE = re.compile(rb"\ncontent-length: (\d{1,6})\r")
 
 @dataclass(slots=True)
 class FastRequest:
-    """A plain request whose head has arrived; `parameters` are those of its path."""
+    """A plain request whose head has arrived; `parameters` are those of its path.
+
+    `address` is that of its connection, which may be a proxy's.
+    """
 
     path: str
     parameters: Mapping[str, str]
     headers: Mapping[bytes, bytes]
+    address: str
     received_at: datetime
     refusal: Unavailable | None
     """Why it is refused as soon as its body has arrived."""
@@ -99,6 +103,8 @@ class FastRoute(ABC):
         The template of the route's path.
     most_body_bytes
         Requests with a larger body are left to the app.
+    refusal_seconds
+        How late a refusal is sent to somebody who calls too often, or whom nobody knows.
     """
 
     def __init__(
@@ -109,7 +115,8 @@ class FastRoute(ABC):
         logs: Logger,
         metrics: Metrics,
         is_https: bool,
-        most_body_bytes: int = _MOST_BODY_BYTES,
+        most_body_bytes: int = LARGE_BODY_BYTES,
+        refusal_seconds: float = 0.0,
     ) -> None:
         self._route = route
         # Names with escaped characters, and names that are too long, are left to the app.
@@ -120,7 +127,8 @@ class FastRoute(ABC):
         self._clock = clock
         self._logs = logs
         self._metrics = metrics
-        self._most_body_bytes = min(most_body_bytes, _MOST_BODY_BYTES)
+        self._most_body_bytes = min(most_body_bytes, LARGE_BODY_BYTES)
+        self._refusal_seconds = refusal_seconds
         self._usual = _render_headers(list_usual_headers(is_https=is_https))
         self._refusals: dict[str, bytes] = {}
 
@@ -138,7 +146,9 @@ class FastRoute(ABC):
             Where it is refused at once.
         """
 
-    def match(self, method: bytes, url: bytes, headers: Sequence[Header]) -> FastRequest | None:
+    def match(
+        self, method: bytes, url: bytes, headers: Sequence[Header], address: str
+    ) -> FastRequest | None:
         """The request with this head; None leaves it to the app."""
         if method != b"POST":
             return None
@@ -146,7 +156,9 @@ class FastRoute(ABC):
         matched = self._pattern.fullmatch(path)
         if matched is None or len(sent) != len(headers) or not self._are_plain(sent):
             return None
-        return FastRequest(path, matched.groupdict(), sent, self._clock(), self.find_refusal())
+        return FastRequest(
+            path, matched.groupdict(), sent, address, self._clock(), self.find_refusal()
+        )
 
     def _are_plain(self, headers: Mapping[bytes, bytes]) -> bool:
         length = headers.get(b"content-length", b"")
@@ -158,6 +170,11 @@ class FastRoute(ABC):
             and int(length) <= self._most_body_bytes
             and _UNUSUAL.isdisjoint(headers)
         )
+
+    def get_delay(self, outcome: object) -> float:
+        """How many seconds a response waits before it is composed and sent."""
+        is_held_back = isinstance(outcome, TooManyRequests | NotSignedIn)
+        return self._refusal_seconds if is_held_back else 0.0
 
     def compose(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,9 +13,15 @@ from fastapi import FastAPI
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from grader.errors import MalformedRequest
+from grader.errors import KeysetError, MalformedRequest
 from grader.web.errors.model import Problem
-from grader.web.errors.problems import build_problem_response, make_defect_problem, to_problem
+from grader.web.errors.problems import (
+    build_error_headers,
+    build_problem_response,
+    make_defect_problem,
+    to_problem,
+)
+from grader.web.http.throttle import Throttle
 from grader.web.ops.logs import Logger
 from grader.web.ops.metrics import Metrics, count_request
 
@@ -74,20 +80,28 @@ _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _CLIENT_CLOSED_REQUEST = 499
 
 
-def install_middleware(app: FastAPI, *, clock: Clock, logs: Logger, metrics: Metrics) -> None:
+def install_middleware(
+    app: FastAPI, *, clock: Clock, logs: Logger, metrics: Metrics, throttle: Throttle
+) -> None:
     """Add the middleware to an app; call it last, so that it is outermost."""
-    app.add_middleware(RequestMiddleware, clock=clock, logs=logs, metrics=metrics)
+    app.add_middleware(
+        RequestMiddleware, clock=clock, logs=logs, metrics=metrics, throttle=throttle
+    )
 
 
 class RequestMiddleware:
     """The outermost part of the app, as plain ASGI.
 
     It leaves ``received_at`` and ``request_id`` in the request's state before anything else runs,
-    and tells ``caller`` from there, an opaque id, if somebody has set it.
+    and tells ``caller`` from there, an opaque id, if somebody has set it. At the end of the request
+    it calls ``at_end``, if somebody has set that.
     """
 
-    def __init__(self, app: ASGIApp, clock: Clock, logs: Logger, metrics: Metrics) -> None:
+    def __init__(
+        self, app: ASGIApp, clock: Clock, logs: Logger, metrics: Metrics, throttle: Throttle
+    ) -> None:
         self._app = app
+        self._throttle = throttle
         self._clock = clock
         self._logs = logs
         self._metrics = metrics
@@ -101,19 +115,24 @@ class RequestMiddleware:
         state["received_at"] = self._clock()
         state["request_id"] = _request_id(scope)
         began = time.perf_counter()
-        reply = _ResponseSender(scope, send)
+        reply = _ResponseSender(scope, send, self._throttle)
         # The app gets a scope of its own, because a HEAD is answered as a GET whose body the server
         # leaves out.
         inner = dict(scope, method="GET") if scope["method"] == "HEAD" else dict(scope)
         try:
             await self._run(inner, receive, reply)
         finally:
+            if "at_end" in state:
+                state["at_end"]()
             self._tell(inner, reply, scope["method"], time.perf_counter() - began)
 
     async def _run(self, scope: Scope, receive: Receive, reply: _ResponseSender) -> None:
-        fault = _find_malformed(scope)
-        if fault is not None:
-            await _send_problem(to_problem(fault), scope, receive, reply)
+        try:
+            _refuse_malformed(scope)
+            await self._throttle.admit(scope)
+        except KeysetError as fault:
+            headers = build_error_headers(fault)
+            await _send_problem(to_problem(fault), scope, receive, reply, headers)
             return
         try:
             await self._app(scope, receive, reply)
@@ -171,14 +190,17 @@ def tell_request(
 class _ResponseSender:
     """Sends a response with the common headers, and remembers its status."""
 
-    def __init__(self, scope: Scope, send: Send) -> None:
+    def __init__(self, scope: Scope, send: Send, throttle: Throttle) -> None:
         self._send = send
+        self._scope = scope
+        self._throttle = throttle
         self._request_id: str = scope["state"]["request_id"]
         self._is_https = scope.get("scheme") == "https"
         self.status = 0
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
+            await self._throttle.hold_back(self._scope, message["status"])
             self.status = message["status"]
             headers = complete_headers(
                 message.get("headers", ()), request_id=self._request_id, is_https=self._is_https
@@ -213,20 +235,25 @@ def make_request_id() -> str:
     return f"{random.getrandbits(96):024x}"
 
 
-def _find_malformed(scope: Scope) -> MalformedRequest | None:
+def _refuse_malformed(scope: Scope) -> None:
     headers = scope["headers"]
     size = sum(len(name) + len(value) + 4 for name, value in headers)
     if len(headers) > MOST_HEADERS or size > MOST_HEADER_BYTES:
-        return MalformedRequest(
+        raise MalformedRequest(
             f"A request may have {MOST_HEADERS} headers of {MOST_HEADER_BYTES} bytes together.",
             code="headers.too_large",
         )
     # No name and no text here holds this character, and PostgreSQL cannot even compare with it.
     if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
-        return MalformedRequest("The address holds the character U+0000.", code="http.invalid")
-    return None
+        raise MalformedRequest("The address holds the character U+0000.", code="http.invalid")
 
 
-async def _send_problem(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
-    response = build_problem_response(problem, Request(scope))
+async def _send_problem(
+    problem: Problem,
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    headers: Mapping[str, str] | None = None,
+) -> None:
+    response = build_problem_response(problem, Request(scope), headers)
     await response(scope, receive, send)

@@ -15,6 +15,10 @@ from cachetools import LRUCache
 
 from grader.errors import TooManyRequests
 
+#: All budgets: calls that read, that check answers, that submit them; large bodies, in pieces of
+#: 16 KiB; sign-ins by address; and what is asked without being signed in, by address.
+BUDGETS = ("read", "check", "submit", "body", "sign_in", "anonymous")
+
 _EPSILON = 1e-9
 
 
@@ -63,7 +67,7 @@ class RateLimiter:
     Parameters
     ----------
     rules
-        By the budget's name, such as ``read``, ``submit`` and ``sign_in``.
+        By the budget's name, one for each of `BUDGETS`.
     monotonic
         A clock in seconds that never goes back.
     most_callers
@@ -83,25 +87,33 @@ class RateLimiter:
         self._buckets: LRUCache[tuple[str, str], _Bucket] = LRUCache(most_callers)
         self._lock = Lock()
 
-    def spend(self, budget: str, caller: str) -> RateLimitState:
-        """Take one call from a caller's budget.
+    def spend(self, budget: str, caller: str, *, cost: float = 1) -> RateLimitState:
+        """Take a call from a caller's budget, which may cost as much as several.
 
         Raises
         ------
         TooManyRequests
-            With the whole seconds after which one more call is possible; nothing was taken.
+            With the whole seconds after which the call is possible; nothing was taken.
         """
         rule = self._rules[budget]
+        # What costs more than there ever is takes all there is.
+        cost = min(cost, rule.burst)
         with self._lock:
             bucket = self._bucket(budget, caller, rule)
-            if bucket.tokens < 1 - _EPSILON:
-                missing = (1 - bucket.tokens) / rule.per_second
+            if bucket.tokens < cost - _EPSILON:
+                missing = (cost - bucket.tokens) / rule.per_second
                 raise _exceeded(budget, max(1, math.ceil(missing - _EPSILON)))
-            bucket.tokens = max(0.0, bucket.tokens - 1)
+            bucket.tokens = max(0.0, bucket.tokens - cost)
             full_in = (rule.burst - bucket.tokens) / rule.per_second
             return RateLimitState(
                 budget, rule, int(bucket.tokens + _EPSILON), math.ceil(full_in - _EPSILON)
             )
+
+    def can_spend(self, budget: str, caller: str, *, cost: float = 1) -> bool:
+        """Whether a call is possible; nothing is taken."""
+        rule = self._rules[budget]
+        with self._lock:
+            return self._bucket(budget, caller, rule).tokens >= min(cost, rule.burst) - _EPSILON
 
     def _bucket(self, budget: str, caller: str, rule: RateLimit) -> _Bucket:
         now = self._monotonic()

@@ -187,7 +187,8 @@ class DeadlineProtocol(HttpToolsProtocol):
         if self._is_answering() or self.flow.write_paused or not self.parser.should_keep_alive():
             return None
         for route in self.app_state.get(FAST_ROUTES, ()):
-            request = route.match(self.parser.get_method(), self.url, self.headers)
+            address = self.client[0] if self.client else "unknown"
+            request = route.match(self.parser.get_method(), self.url, self.headers, address)
             if request is not None:
                 return _FastCall(route, request)
         return None
@@ -219,10 +220,19 @@ class DeadlineProtocol(HttpToolsProtocol):
     def _finish_fast(
         self, call: _FastCall, exchange: Exchange, cycle: _FastCycle, future: asyncio.Future[Any]
     ) -> None:
+        outcome = future.exception() or future.result()
+        delay = call.route.get_delay(outcome)
+        if delay:
+            self.loop.call_later(delay, self._write_fast, call, exchange, cycle, outcome)
+        else:
+            self._write_fast(call, exchange, cycle, outcome)
+
+    def _write_fast(
+        self, call: _FastCall, exchange: Exchange, cycle: _FastCycle, outcome: object
+    ) -> None:
         headers = list(self.server_state.default_headers)
         if not cycle.keep_alive:
             headers.append((b"connection", b"close"))
-        outcome = future.exception() or future.result()
         response = call.route.compose(call.request, exchange, outcome, headers)
         cycle.response_complete = True
         if self.transport.is_closing():

@@ -10,7 +10,7 @@ from grader.accounts.callers import Caller, check_session
 from grader.accounts.sign_in import make_csrf_token
 from grader.errors import NotSignedIn
 from grader.store.database import Session
-from grader.web.auth import find_session_secret
+from grader.web.auth import counting_invalid_credentials, find_session_secret
 from grader.web.service import get_received_at, get_service
 
 
@@ -45,7 +45,8 @@ class Visitor:
         """
         if self._caller is None:
             request = self._request
-            self._caller = check_session(session, self.secret, at=get_received_at(request))
+            with counting_invalid_credentials(request):
+                self._caller = check_session(session, self.secret, at=get_received_at(request))
             request.state.caller = self._caller.id
             get_service(request).budgets.spend("read", self._caller.id)
         return self._caller

@@ -24,6 +24,7 @@ from grader.web.http.middleware import install_middleware
 from grader.web.http.server import Deadlines
 from grader.web.ops.logs import open_logs
 from grader.web.ops.metrics import Metrics, open_metrics
+from tests.support.budgets import make_throttle
 from tests.support.sample_app import NOW
 from tests.support.server import connect, read_all, read_response, serve
 
@@ -155,7 +156,8 @@ def service() -> Iterator[Sample]:
         return 1
 
     install_problems(app)
-    install_middleware(app, clock=lambda: NOW, logs=logs, metrics=found.metrics)
+    throttle = make_throttle()
+    install_middleware(app, clock=lambda: NOW, logs=logs, metrics=found.metrics, throttle=throttle)
     with serve(app, QUICK, is_started=False) as found.port:
         yield found
 

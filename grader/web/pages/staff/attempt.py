@@ -43,7 +43,7 @@ class _NamedQuantity:
 @router.post("/attempts/{attempt_id}/replay")
 def show_replay(page: Page, attempt_id: AttemptId, form: FormDep) -> Response:
     """Judge an attempt again and show whether the result is the same; nothing is changed."""
-    page.service.budgets.spend("submit", page.caller.id)
+    page.service.budgets.spend("check", page.caller.id)
     with page.read() as session:
         found = get_visible_attempt(session, page.grading, page.caller, attempt_id=attempt_id)
         # Students cannot see the page that has this button, not even for their own attempts.

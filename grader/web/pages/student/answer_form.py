@@ -13,6 +13,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from grader.errors import MalformedRequest
 from grader.grading.submissions.uploads import MAX_BYTES
 from grader.reading.fields import ArrayField, ChoiceField, Field, FileField, NumberField, TextField
+from grader.web.admission import take_turn
 from grader.web.auth import refuse_forged
 from grader.web.http.body import read_body, read_form
 from grader.web.pages.context import MAX_FORM_BYTES
@@ -55,7 +56,8 @@ async def _read_with_files(request: Request) -> SubmittedForm:
     fields: dict[str, str] = {}
     files: dict[str, tuple[str, bytes]] = {}
     try:
-        form = await parser.parse()
+        async with take_turn(request):
+            form = await parser.parse()
     except (MultiPartException, UnicodeDecodeError, LookupError):
         raise MalformedRequest("The form cannot be read.", code="form.invalid") from None
     for name, value in form.multi_items():

@@ -13,6 +13,7 @@ from grader.grading.submissions.drafts import save_draft
 from grader.grading.submissions.uploads import get_upload
 from grader.reading.fields import ArrayField, TextField
 from grader.reading.paste import find_grid
+from grader.web.admission import take_turn
 from grader.web.errors.problems import to_problem
 from grader.web.files import download_pdf
 from grader.web.pages.context import QUESTION_PATH, FormDep, Page, QuestionPage
@@ -29,8 +30,10 @@ FieldName = Annotated[str, Path(max_length=64)]
 @router.post(QUESTION_PATH + "/reading/{field}")
 async def preview_field(page: QuestionPage, field: FieldName, form: FormDep) -> Response:
     """How a field is read so far."""
+    page.service.budgets.spend("check", page.caller.id)
     text = form.get(f"answer.{field}", "")
-    found = await run_in_threadpool(_read_field, page, field, text)
+    async with take_turn(page.request):
+        found = await run_in_threadpool(_read_field, page, field, text)
     return page.render("student/reading.html", field=field, text=text, **found)
 
 

@@ -29,6 +29,7 @@ from grader.reading.fields import (
 from grader.rubric.catalog import Rubric
 from grader.store.queries.courses import EnrolmentLine
 from grader.store.queries.submissions import UploadLine, delete_draft
+from grader.web.admission import refuse_unreadable, take_turn
 from grader.web.errors.model import Problem
 from grader.web.errors.problems import to_problem
 from grader.web.pages.context import QUESTION_PATH, QuestionPage, QuestionView
@@ -78,11 +79,12 @@ async def show_question(
 @router.post(QUESTION_PATH)
 async def submit_answer_form(page: QuestionPage, sent: SubmittedFormDep) -> Response:
     """Check an answer or submit it; htmx gets only the result."""
-    page.service.budgets.spend("submit", page.caller.id)
     form, outcome = dict(sent.fields), dict[str, Any]()
     is_check = form.get("action") == "check"
+    page.service.budgets.spend("check" if is_check else "submit", page.caller.id)
     if is_check and not sent.files:
-        return await page.use_view(lambda view: _check_form(page, view, form))
+        async with take_turn(page.request):
+            return await page.use_view(lambda view: _check_form(page, view, form))
     view = await page.view()
     try:
         form |= await _save_attachments(page, sent)
@@ -149,6 +151,7 @@ async def _submit(page: QuestionPage, answer: dict[str, Any]) -> dict[str, Any]:
         answer,
         page.at,
     )
+    await refuse_unreadable(page.request, sent)
     response = await service.submit(sent)
     report = AttemptReport.model_validate_json(response.body)
     # The draft is an attempt now, and can be restored from there.

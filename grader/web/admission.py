@@ -1,0 +1,76 @@
+"""Admission of large bodies and other costly requests, before anything is done for them."""
+
+from __future__ import annotations
+
+import math
+from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
+
+from fastapi import Request
+
+from grader.web.auth import identify_sender
+from grader.web.http.costly import LARGE_BODY_BYTES
+from grader.web.service import Service, get_service
+from grader.web.submissions import SentAnswer, refuse_unreadable_answer
+
+
+class LargeBodies:
+    """What is asked of requests with a large body."""
+
+    async def admit(self, request: Request, size: int) -> None:
+        """Admit a body of this size, before it is read.
+
+        Raises
+        ------
+        NotSignedIn
+            Where nobody is signed in: strangers have nothing large to say.
+        TooManyRequests
+            Where the caller has sent too much, or has too much under way.
+        """
+        if size <= LARGE_BODY_BYTES or has_large_body(request):
+            return
+        service = get_service(request)
+        caller_id = await service.run_in_reader(identify_sender, request)
+        service.budgets.spend("body", caller_id, cost=math.ceil(size / LARGE_BODY_BYTES))
+        begin_costly(request, service, caller_id)
+        request.state.has_large_body = True
+
+    def take_turn(self, request: Request) -> AbstractAsyncContextManager[None]:
+        """What keeps others with a large body waiting, if this request has one."""
+        return take_turn(request)
+
+
+def has_large_body(request: Request) -> bool:
+    """Whether a request was admitted with a large body."""
+    return hasattr(request.state, "has_large_body")
+
+
+def take_turn(request: Request) -> AbstractAsyncContextManager[None]:
+    """What a request with a large body waits for, before its body is parsed or read."""
+    return get_service(request).costly.turn() if has_large_body(request) else nullcontext()
+
+
+async def refuse_unreadable(request: Request, answer: SentAnswer) -> None:
+    """Read a large answer before it takes the time of the writer, whom everybody waits for.
+
+    Raises
+    ------
+    AnswerRefused
+        Where it cannot be read. Everything else is left to the writer.
+    """
+    if has_large_body(request):
+        async with take_turn(request):
+            await get_service(request).run_in_reader(_try_to_read, request, answer)
+
+
+def _try_to_read(request: Request, answer: SentAnswer) -> None:
+    service = get_service(request)
+    with service.database.read() as session:
+        refuse_unreadable_answer(session, service.context, answer)
+
+
+def begin_costly(request: Request, service: Service, caller_id: str) -> None:
+    """Let a request be one of the few costly ones of its caller, until it has been answered."""
+    service.costly.begin(caller_id)
+    # The middleware calls it when the request has ended in whatever way.
+    request.state.at_end = partial(service.costly.end, caller_id)

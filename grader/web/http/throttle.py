@@ -1,0 +1,106 @@
+"""Holding back those who call too often, and those whom nobody knows.
+
+Every refusal takes time from everybody. So who has used up a budget is answered a second late: a
+program that calls again at once, on as many connections as it likes, calls once a second on each.
+Requests without a credential are counted by address, and all of them together pass at a limited
+rate, so that a thousand addresses take no more than a small part of the service.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from typing import Any
+
+from grader.errors import TooManyRequests, Unavailable
+from grader.web.http.rate_limits import RateLimiter
+
+#: What an invalid credential costs of the budget of its address; it takes a look at the database.
+INVALID_CREDENTIAL_COST = 5.0
+#: Files without which pages cannot be shown; a page has several, and browsers keep them.
+_STATIC_PATH, _STATIC_COST = "/static/", 0.1
+#: Whoever watches over the service asks from one address, and must not be refused.
+_FREE_PATHS = {"/healthz", "/readyz"}
+_MOST_SECONDS_IN_LINE = 2.0
+_BURST_SECONDS = 1.0
+
+Scope = Any
+
+
+def get_address(scope: Scope) -> str:
+    """The address that a request comes from."""
+    client = scope.get("client")
+    return client[0] if client else "unknown"
+
+
+class Throttle:
+    """Holds back requests of one process.
+
+    Parameters
+    ----------
+    refusal_seconds
+        How late a refusal is sent to somebody who has used up a budget.
+    anonymous_per_second
+        How many requests without a credential pass in a second, whoever sends them.
+    """
+
+    def __init__(
+        self,
+        budgets: RateLimiter,
+        *,
+        refusal_seconds: float = 0.0,
+        anonymous_per_second: float = math.inf,
+    ) -> None:
+        self._budgets = budgets
+        self._refusal_seconds = refusal_seconds
+        self._anonymous_per_second = anonymous_per_second
+        self._next_at = 0.0
+
+    async def admit(self, scope: Scope) -> None:
+        """Let a request pass; what brings no credential may have to wait.
+
+        Raises
+        ------
+        TooManyRequests
+            Where its address has asked too much.
+        Unavailable
+            Where too many others wait.
+        """
+        path = scope["path"]
+        if path in _FREE_PATHS or _has_credential(scope):
+            return
+        cost = _STATIC_COST if path.startswith(_STATIC_PATH) else 1.0
+        self._budgets.spend("anonymous", get_address(scope), cost=cost)
+        await self._wait_in_line(cost)
+
+    async def _wait_in_line(self, cost: float) -> None:
+        now = time.monotonic()
+        wait = self._next_at - now - _BURST_SECONDS
+        if wait > _MOST_SECONDS_IN_LINE:
+            raise Unavailable("Too many visitors are waiting just now. Try again.")
+        self._next_at = max(now, self._next_at) + cost / self._anonymous_per_second
+        if wait > 0:
+            await asyncio.sleep(wait)
+
+    async def hold_back(self, scope: Scope, status: int) -> None:
+        """Wait before a response, if it refuses somebody who calls too often.
+
+        A credential that nothing has asked for, such as a cookie that comes with a picture, is as
+        good as none.
+        """
+        is_refusal = status == 429
+        if not is_refusal and "caller" not in scope["state"] and _has_credential(scope):
+            try:
+                self._budgets.spend("anonymous", get_address(scope))
+            except TooManyRequests:
+                is_refusal = True
+        if is_refusal and self._refusal_seconds:
+            await asyncio.sleep(self._refusal_seconds)
+
+
+def _has_credential(scope: Scope) -> bool:
+    return any(
+        name == b"authorization" or (name == b"cookie" and b"keyset_session" in value)
+        for name, value in scope["headers"]
+    )
