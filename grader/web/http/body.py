@@ -19,7 +19,7 @@ import jiter
 import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, core_schema
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
@@ -89,9 +89,16 @@ class RequestBody(BaseModel):
             return schema
 
         def validate(data: Any, inner: core_schema.ValidatorFunctionWrapHandler) -> Any:
-            if isinstance(data, JsonObject) and cls.has_text_values:
-                return cls.model_validate_json(data.text)
-            return inner(data)
+            if not isinstance(data, JsonObject):
+                return inner(data)
+            if len(data) > _MOST_OWN_MEMBERS:
+                raise _make_count_error(len(data))
+            try:
+                return cls.model_validate_json(data.text) if cls.has_text_values else inner(data)
+            except ValidationError as error:
+                if error.error_count() > _MOST_ERRORS:
+                    raise _make_count_error(error.error_count()) from None
+                raise
 
         # The whole takes over the name of the model, by which OpenAPI refers to it.
         nameless = cast(CoreSchema, {key: schema[key] for key in schema if key != "ref"})
@@ -100,6 +107,19 @@ class RequestBody(BaseModel):
             python_schema=core_schema.no_info_wrap_validator_function(validate, nameless),
             ref=schema.get("ref"),
         )
+
+
+# No call takes as many members. To describe an error takes ten times as long as to find it.
+_MOST_OWN_MEMBERS = 200
+_MOST_ERRORS = 2000
+
+
+def _make_count_error(count: int) -> MalformedRequest:
+    return MalformedRequest(
+        f"{count} places need a change, too many to list; nothing was done.",
+        code="request.invalid",
+        hint="Compare the names and types with those that the call takes.",
+    )
 
 
 class StrictRoute(APIRoute):

@@ -90,7 +90,8 @@ class Throttle:
         good as none.
         """
         is_refusal = status == 429
-        if not is_refusal and "caller" not in scope["state"] and _has_credential(scope):
+        is_uncounted = status not in (401, 429)
+        if is_uncounted and "caller" not in scope["state"] and _has_credential(scope):
             try:
                 self._budgets.spend("anonymous", get_address(scope))
             except TooManyRequests:

@@ -98,7 +98,11 @@ def _format_duration(span: timedelta) -> str:
 
 
 # An uploaded file is named by its digest, and has its own link beside the text.
-_ATTACHED = re.compile(rf"\[([^\]\n]*)\]\({DIGEST.pattern}\)")
+_ATTACHED = re.compile(rf"\[([^\[\]\n]*)\]\({DIGEST.pattern}\)")
+#: The parser takes a time that grows with the square of the brackets, and lines take it longest. No
+#: text that is meant for a reader has as many.
+_MOST_BRACKETS = 1000
+_MOST_LINES = 2000
 
 
 @cache
@@ -131,8 +135,11 @@ def _render_math_block(self: Any, tokens: Any, index: int, options: Any, env: An
 def to_html(text: str) -> Markup:
     """Markdown with TeX between dollar signs, as HTML.
 
-    The text cannot add elements of its own. Without scripts the TeX is shown as it was written.
+    The text cannot add elements of its own. Without scripts the TeX is shown as it was written. A
+    text that would take long to parse is shown as it was written, too.
     """
+    if text.count("[") > _MOST_BRACKETS or text.count("\n") > _MOST_LINES:
+        return Markup("<pre>{}</pre>").format(text)
     return Markup(_make_parser("commonmark").render(_ATTACHED.sub(r"\1 (attached)", text)))
 
 
