@@ -1,17 +1,19 @@
-"""Admission of large bodies and other costly requests, before anything is done for them."""
+"""Admission of large bodies, before they are read."""
 
 from __future__ import annotations
 
 import math
 from contextlib import AbstractAsyncContextManager, nullcontext
-from functools import partial
+from typing import TYPE_CHECKING
 
 from fastapi import Request
 
-from grader.web.auth import identify_sender
+from grader.web.auth import begin_costly, identify_sender
 from grader.web.http.costly import LARGE_BODY_BYTES
-from grader.web.service import Service, get_service
-from grader.web.submissions import SentAnswer, refuse_unreadable_answer
+from grader.web.service import get_service
+
+if TYPE_CHECKING:
+    from grader.web.submissions import SentAnswer
 
 
 class LargeBodies:
@@ -32,7 +34,7 @@ class LargeBodies:
         service = get_service(request)
         caller_id = await service.run_in_reader(identify_sender, request)
         service.budgets.spend("body", caller_id, cost=math.ceil(size / LARGE_BODY_BYTES))
-        begin_costly(request, service, caller_id)
+        begin_costly(request, caller_id)
         request.state.has_large_body = True
 
     def take_turn(self, request: Request) -> AbstractAsyncContextManager[None]:
@@ -64,13 +66,9 @@ async def refuse_unreadable(request: Request, answer: SentAnswer) -> None:
 
 
 def _try_to_read(request: Request, answer: SentAnswer) -> None:
+    # The service is ready before the engine is imported.
+    from grader.web.submissions import refuse_unreadable_answer
+
     service = get_service(request)
     with service.database.read() as session:
         refuse_unreadable_answer(session, service.context, answer)
-
-
-def begin_costly(request: Request, service: Service, caller_id: str) -> None:
-    """Let a request be one of the few costly ones of its caller, until it has been answered."""
-    service.costly.begin(caller_id)
-    # The middleware calls it when the request has ended in whatever way.
-    request.state.at_end = partial(service.costly.end, caller_id)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -33,6 +34,10 @@ from grader.web.service import Service, get_received_at, get_service
 
 SESSION_COOKIE = "keyset_session"
 CSRF_HEADER = "X-CSRF-Token"
+#: What costs many times as much as a usual call: the work of a whole course, or the pictures of an
+#: attempt and everything else that is computed anew for it.
+COURSEWORK_COST = 10.0
+RECOMPUTED_COST = 4.0
 #: Those of a response, or those that one will have.
 ResponseHeaders = MutableHeaders | dict[str, str]
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
@@ -154,7 +159,7 @@ def _origin(url: str) -> str:
 
 @contextmanager
 def _open_call(
-    request: Request, headers: ResponseHeaders, budget: str
+    request: Request, headers: ResponseHeaders, budget: str, cost: float = 1
 ) -> Iterator[tuple[Session, Caller]]:
     """One read session for everything that is asked about a caller.
 
@@ -164,16 +169,35 @@ def _open_call(
     service = get_service(request)
     with service.database.read() as session:
         caller = _authenticate(request, session)
-        left = service.budgets.spend(budget, caller.id)
+        left = service.budgets.spend(budget, caller.id, cost=cost)
         headers.update(left.headers())
+        if cost > 1:
+            begin_costly(request, caller.id)
         yield session, caller
 
 
-def make_caller_dependency(scope: Scope | None, *, budget: str = "read") -> Callable[..., Caller]:
+def begin_costly(request: Request, caller_id: str) -> None:
+    """Let a request be one of the few costly ones of its caller, until it has been answered.
+
+    Raises
+    ------
+    TooManyRequests
+        Where the caller has as many under way as anybody may have.
+    """
+    if not hasattr(request.state, "at_end"):
+        costly = get_service(request).costly
+        costly.begin(caller_id)
+        # The middleware calls it when the request has ended in whatever way.
+        request.state.at_end = partial(costly.end, caller_id)
+
+
+def make_caller_dependency(
+    scope: Scope | None, *, budget: str = "read", cost: float = 1
+) -> Callable[..., Caller]:
     """A dependency: the caller, whose token must have this scope."""
 
     def get_caller(request: Request, response: Response) -> Caller:
-        with _open_call(request, response.headers, budget) as (_, caller):
+        with _open_call(request, response.headers, budget, cost) as (_, caller):
             if scope is not None:
                 caller.need(scope)
             return caller
@@ -203,12 +227,13 @@ def open_membership(
     scope: Scope,
     role: Role = Role.STUDENT,
     budget: str = "read",
+    cost: float = 1,
 ) -> Iterator[tuple[Session, Membership]]:
     """The caller in a course, with this scope and role, in a read session for all that follows.
 
     `headers` gets those of the response that tell how many calls are left.
     """
-    with _open_call(request, headers, budget) as (session, caller):
+    with _open_call(request, headers, budget, cost) as (session, caller):
         membership = get_membership(session, caller, run_id=course)
         caller.need(scope)
         membership.need(role)
@@ -216,14 +241,19 @@ def open_membership(
 
 
 def make_membership_dependency(
-    scope: Scope, role: Role = Role.STUDENT, *, budget: str = "read"
+    scope: Scope, role: Role = Role.STUDENT, *, budget: str = "read", cost: float = 1
 ) -> Callable[..., Membership]:
-    """A dependency: the caller in the course of the path, with this scope and role."""
+    """A dependency: the caller in the course of the path, with this scope and role.
+
+    What costs as much as several calls counts as many, and is one of the few costly requests of its
+    caller.
+    """
 
     def get_caller_membership(request: Request, response: Response, course: CourseId) -> Membership:
         with open_membership(
-            request, response.headers, course=course, scope=scope, role=role, budget=budget
-        ) as (_, membership):
+            request, response.headers, course=course, scope=scope, role=role, budget=budget,
+            cost=cost,
+        ) as (_, membership):  # fmt: skip
             return membership
 
     return get_caller_membership
@@ -242,6 +272,11 @@ Submitter = Annotated[
 #: Assistants and instructors who look at everybody's work.
 GradesReader = Annotated[
     Membership, Depends(make_membership_dependency(Scope.GRADES_READ, Role.ASSISTANT))
+]
+#: The same, for what is computed from the work of a whole course.
+CourseworkReader = Annotated[
+    Membership,
+    Depends(make_membership_dependency(Scope.GRADES_READ, Role.ASSISTANT, cost=COURSEWORK_COST)),
 ]
 #: Assistants and instructors who review.
 Reviewer = Annotated[

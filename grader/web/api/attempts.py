@@ -37,9 +37,11 @@ from grader.web.api.idempotency import (
     to_response,
 )
 from grader.web.auth import (
+    RECOMPUTED_COST,
     Checker,
     CourseReader,
     Submitter,
+    begin_costly,
     describe_access,
     make_caller_dependency,
     open_membership,
@@ -251,7 +253,10 @@ def get_attempt(
     openapi_extra=describe_access(Scope.READ, "whose attempt it is; assistants and instructors"),
 )
 def get_bundle(
-    attempt_id: AttemptId, caller: _AnyCaller, service: ServiceDep, at: ReceivedAt
+    attempt_id: AttemptId,
+    caller: Annotated[Caller, Depends(make_caller_dependency(None, cost=RECOMPUTED_COST))],
+    service: ServiceDep,
+    at: ReceivedAt,
 ) -> Response:
     """All that is needed to see that an attempt was graded rightly: `grader replay` does it.
 
@@ -355,11 +360,13 @@ class JudgeRequest(RequestBody):
     openapi_extra=describe_access(Scope.JUDGE, "assistants and instructors"),
 )
 def judge_answer(
+    request: Request,
     body: JudgeRequest,
     caller: Annotated[Caller, Depends(make_caller_dependency(Scope.JUDGE, budget="submit"))],
     service: ServiceDep,
 ) -> Report:
     """Judge an answer for any variant; nothing is stored."""
+    begin_costly(request, caller.id)
     assignment, _, question = body.question.partition("/")
     with service.database.read() as session:
         get_membership_as(session, caller, Role.ASSISTANT, run_id=body.course)

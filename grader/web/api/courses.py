@@ -31,10 +31,12 @@ from grader.web.api.idempotency import (
     to_response,
 )
 from grader.web.auth import (
+    RECOMPUTED_COST,
     AnyCaller,
     CourseReader,
     describe_access,
     make_caller_dependency,
+    make_membership_dependency,
     make_operator_dependency,
     open_membership,
 )
@@ -272,7 +274,9 @@ async def get_question(
 def get_practice(
     assignment: AssignmentId,
     question: QuestionId,
-    membership: CourseReader,
+    membership: Annotated[
+        Membership, Depends(make_membership_dependency(Scope.READ, cost=RECOMPUTED_COST))
+    ],
     service: ServiceDep,
     at: ReceivedAt,
     count: Annotated[int, Query(ge=1, le=MAX_KEY_SETS, description="How many.")] = 10,

@@ -13,7 +13,7 @@ from grader.store.queries.gradebook import Selection, SelectionState
 from grader.web.api import models as m
 from grader.web.api.idempotency import COURSE_ERRORS
 from grader.web.api.presenters import to_grade_cell
-from grader.web.auth import GradesReader, describe_access
+from grader.web.auth import COURSEWORK_COST, GradesReader, begin_costly, describe_access
 from grader.web.gradebook_query import (
     SectionQuery,
     SortQuery,
@@ -70,6 +70,10 @@ def get_grades(
     order = read_order(sort)
     start = parse_cursor(cursor, order)
     chosen = format or _FORMATS.get(accept.partition(";")[0].strip(), "json")
+    if chosen != "json":
+        # All students at once cost more than a page of them.
+        service.budgets.spend("read", membership.caller.id, cost=COURSEWORK_COST - 1)
+        begin_costly(request, membership.caller.id)
     with service.database.read() as session:
         book = load_gradebook(
             session,

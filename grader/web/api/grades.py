@@ -31,7 +31,7 @@ from grader.web.api.idempotency import (
     to_response,
 )
 from grader.web.api.presenters import to_grade_read
-from grader.web.auth import GradesReader, GradesWriter, describe_access
+from grader.web.auth import CourseworkReader, GradesReader, GradesWriter, describe_access
 from grader.web.errors.openapi import build_error_responses
 from grader.web.http.body import RequestBody, StrictRoute
 from grader.web.params import AssignmentId, QuestionId, StudentLogin
@@ -50,7 +50,7 @@ _GRADE = _ASSIGNMENT + "/questions/{question}/grades/{student}"
     openapi_extra=describe_access(Scope.GRADES_READ, "assistants and instructors"),
 )
 def get_statistics(
-    assignment: AssignmentId, membership: GradesReader, service: ServiceDep
+    assignment: AssignmentId, membership: CourseworkReader, service: ServiceDep
 ) -> AssignmentStatistics:
     """Difficulty, discrimination, attempts and time to solve, misconceptions."""
     with service.database.read() as session:

@@ -111,7 +111,7 @@ class RequestBody(BaseModel):
 
 # No call takes as many members. To describe an error takes ten times as long as to find it.
 _MOST_OWN_MEMBERS = 200
-_MOST_ERRORS = 2000
+_MOST_ERRORS = 5000
 
 
 def _make_count_error(count: int) -> MalformedRequest:

@@ -27,7 +27,7 @@ from grader.store.database import Session
 from grader.store.queries.attempts import find_attempts
 from grader.store.queries.fills import FillLine, find_fill
 from grader.store.queries.submissions import DraftLine, find_seen
-from grader.web.auth import refuse_forged
+from grader.web.auth import begin_costly, refuse_forged
 from grader.web.http.body import read_form
 from grader.web.pages.rendering import is_htmx_request, render
 from grader.web.pages.visitors import VisitorDep
@@ -87,10 +87,17 @@ class PageContext:
         return is_htmx_request(self.request)
 
     @contextmanager
-    def read(self) -> Iterator[Session]:
-        """A session for reading, which begins with the question who visits."""
+    def read(self, *, cost: float = 1) -> Iterator[Session]:
+        """A session for reading, which begins with the question who visits.
+
+        A page that costs as much as several counts as many, and is one of the few costly requests
+        of its visitor.
+        """
         with self.service.database.read() as session:
-            self.visitor.identify(session)
+            caller = self.visitor.identify(session)
+            if cost > 1:
+                self.service.budgets.spend("read", caller.id, cost=cost - 1)
+                begin_costly(self.request, caller.id)
             yield session
 
     async def write(self, change: Callable[[Session], _Result]) -> _Result:

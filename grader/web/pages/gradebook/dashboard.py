@@ -34,6 +34,7 @@ from grader.store.queries.gradebook import (
     list_named_sections,
 )
 from grader.store.types import to_points
+from grader.web.auth import COURSEWORK_COST
 from grader.web.gradebook_query import (
     SectionQuery,
     SortQuery,
@@ -65,7 +66,7 @@ def show_gradebook(
 ) -> Response:
     """Students × questions, a page at a time; every number links to its attempts."""
     query = _read_gradebook_query(q, section, state, sort, cursor)
-    with page.read() as session:
+    with page.read(cost=COURSEWORK_COST) as session:
         membership = page.membership(session, Role.ASSISTANT)
         book = load_gradebook(
             session, page.grading, run_id=page.course, assignment=page.assignment,

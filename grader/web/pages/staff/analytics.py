@@ -20,6 +20,7 @@ from grader.engine.question import Criterion
 from grader.grading.analytics.drilldown import AttemptFilter, list_filtered_attempts
 from grader.grading.analytics.models import AssignmentStatistics
 from grader.grading.analytics.question import load_assignment_analysis, load_question_analysis
+from grader.web.auth import COURSEWORK_COST
 from grader.web.pages.context import ASSIGNMENT_PATH, AssignmentPage, QuestionPage
 from grader.web.pages.rendering import PageRoute
 from grader.web.pages.staff import statistics_text as text
@@ -36,7 +37,7 @@ _NameQuery = Annotated[str | None, Query(max_length=200)]
 @router.get(_ANALYTICS_PATH)
 def show_analytics(page: AssignmentPage) -> Response:
     """How students did on an assignment: a row per question, and when attempts arrived."""
-    with page.read() as session:
+    with page.read(cost=COURSEWORK_COST) as session:
         membership = page.membership(session, Role.ASSISTANT)
         kept = load_assignment_analysis(
             session, page.grading, membership, assignment=page.assignment, at=page.at
@@ -60,7 +61,7 @@ def show_analytics(page: AssignmentPage) -> Response:
 @router.get(_QUESTION_PATH)
 def show_question_analytics(page: QuestionPage) -> Response:
     """How students did on one question: figures, wrong answers, and the fairness of draws."""
-    with page.read() as session:
+    with page.read(cost=COURSEWORK_COST) as session:
         found = load_question_analysis(
             session,
             page.grading,
@@ -123,7 +124,7 @@ def show_drilldown(
         needs_person=waiting,
     )
     after = decode_cursor(cursor, str, str)
-    with page.read() as session:
+    with page.read(cost=COURSEWORK_COST) as session:
         membership = page.membership(session, Role.ASSISTANT)
         found = list_filtered_attempts(
             session,

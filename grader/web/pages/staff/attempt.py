@@ -22,6 +22,7 @@ from grader.grading.submissions.uploads import list_files
 from grader.reading.answer import Answer, Choice, ExternalScore, Numbers, Text, Value
 from grader.store.database import Session
 from grader.store.queries.attempts import JudgementLine
+from grader.web.auth import RECOMPUTED_COST
 from grader.web.pages.context import FormDep, Page
 from grader.web.pages.plots import draw_plots
 from grader.web.pages.rendering import PageRoute
@@ -44,7 +45,7 @@ class _NamedQuantity:
 def show_replay(page: Page, attempt_id: AttemptId, form: FormDep) -> Response:
     """Judge an attempt again and show whether the result is the same; nothing is changed."""
     page.service.budgets.spend("check", page.caller.id)
-    with page.read() as session:
+    with page.read(cost=RECOMPUTED_COST) as session:
         found = get_visible_attempt(session, page.grading, page.caller, attempt_id=attempt_id)
         # Students cannot see the page that has this button, not even for their own attempts.
         if found.is_own:

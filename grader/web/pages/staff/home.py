@@ -11,6 +11,7 @@ from grader.grading.analytics.staff_home import (
     load_dubious_questions,
     load_staff_home,
 )
+from grader.web.auth import COURSEWORK_COST
 from grader.web.pages.context import COURSE_PATH, CoursePage
 from grader.web.pages.rendering import PageRoute
 from grader.web.pages.staff import statistics_text
@@ -55,7 +56,7 @@ def show_fill(page: CoursePage) -> Response:
 @router.get(COURSE_PATH + "/today/questions")
 def show_dubious_questions(page: CoursePage) -> Response:
     """Questions that may be faulty; with many attempts this takes seconds to compute."""
-    with page.read() as session:
+    with page.read(cost=COURSEWORK_COST) as session:
         membership = page.membership(session, Role.ASSISTANT)
         dubious = load_dubious_questions(session, page.grading, membership, at=page.at)
     return page.render(

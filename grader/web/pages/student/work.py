@@ -19,6 +19,7 @@ from grader.grading.attempts.open_questions import (
 from grader.grading.submissions.uploads import list_files
 from grader.store.queries.courses import list_enrolments, list_runs
 from grader.store.queries.fills import find_fill
+from grader.web.auth import RECOMPUTED_COST
 from grader.web.pages.context import ASSIGNMENT_PATH, AssignmentPage, Page
 from grader.web.pages.plots import draw_plots
 from grader.web.pages.rendering import PageRoute
@@ -88,7 +89,7 @@ def show_assignment(page: AssignmentPage) -> Response:
 @router.get("/attempts/{attempt_id}")
 def show_attempt(page: Page, attempt_id: AttemptId) -> Response:
     """An attempt; staff of the course also see how it was judged."""
-    with page.read() as session:
+    with page.read(cost=RECOMPUTED_COST) as session:
         found = get_visible_attempt(session, page.grading, page.caller, attempt_id=attempt_id)
         if not found.is_own:
             return render_attempt_for_staff(page, session, found)
@@ -113,7 +114,7 @@ def choose_attempts(page: Page, first: _AttemptQuery, second: _AttemptQuery) -> 
 @router.get("/attempts/{attempt_id}/difference/{other_id}")
 def show_difference(page: Page, attempt_id: AttemptId, other_id: AttemptId) -> Response:
     """Two attempts side by side: what was sent, and the results."""
-    with page.read() as session:
+    with page.read(cost=RECOMPUTED_COST) as session:
         pair = [
             get_visible_attempt(session, page.grading, page.caller, attempt_id=each)
             for each in (attempt_id, other_id)
