@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import (
     Integer,
+    Text,
     case,
     exists,
     func,
@@ -101,7 +102,8 @@ def stream_attempts(
 class JudgedLine:
     """A judgement with data of its attempt; None if the attempt has no judgement.
 
-    `published_version` is the rubric version in force when the attempt was made.
+    `published_version` is the rubric version in force when the attempt was made, and `documents`
+    are the verdicts and the misconceptions as their columns have them.
     """
 
     attempt_id: str
@@ -111,9 +113,15 @@ class JudgedLine:
     question: str
     answer_digest: str
     received_at: datetime
+    number: int
+    publication_id: str
+    uses_attempt_id: str | None
+    repeats_attempt_id: str | None
+    stored_at: datetime
     published_version: str | None
     used: UsedAttempt | None
     judgement_run_id: str | None
+    documents: tuple[str, str] | None
     judgement: JudgementLine | None
 
 
@@ -125,6 +133,11 @@ _OF_ATTEMPT = (
     AttemptRow.question,
     AttemptRow.answer_digest,
     AttemptRow.received_at,
+    AttemptRow.number,
+    AttemptRow.publication_id,
+    AttemptRow.uses_attempt_id,
+    AttemptRow.repeats_attempt_id,
+    AttemptRow.stored_at,
     select(PublicationPartRow.version)
     .where(
         PublicationPartRow.publication_id == AttemptRow.publication_id,
@@ -134,9 +147,14 @@ _OF_ATTEMPT = (
 )
 
 
+_DOCUMENTS = tuple(
+    type_coerce(each, Text) for each in (JudgementRow.verdicts, JudgementRow.misconceptions)
+)
+
+
 def stream_judgements(session: Session) -> Iterator[JudgedLine | UnreadableRow]:
     """All judgements, by attempt and number; also attempts without any."""
-    columns = (*_OF_ATTEMPT, *_USED, JudgementRow.run_id, *_JUDGEMENT)
+    columns = (*_OF_ATTEMPT, *_USED, JudgementRow.run_id, *_DOCUMENTS, *_JUDGEMENT)
     statement = (
         select(*to_raw_columns(columns))
         .select_from(AttemptRow)
@@ -149,9 +167,11 @@ def stream_judgements(session: Session) -> Iterator[JudgedLine | UnreadableRow]:
 
 def _to_judged_line(values: list[Any]) -> JudgedLine:
     of_attempt, rest = values[: len(_OF_ATTEMPT)], values[len(_OF_ATTEMPT) :]
-    used, (run_id, *judgement) = rest[: len(_USED)], rest[len(_USED) :]
-    line = JudgementLine(*judgement) if judgement[0] is not None else None
-    facts: list[Any] = [*of_attempt, _to_used(used), run_id, line]
+    used, (run_id, verdicts, misconceptions, *judgement) = rest[: len(_USED)], rest[len(_USED) :]
+    has_judgement = judgement[0] is not None
+    documents = (verdicts, misconceptions) if has_judgement else None
+    line = JudgementLine(*judgement) if has_judgement else None
+    facts: list[Any] = [*of_attempt, _to_used(used), run_id, documents, line]
     return JudgedLine(*facts)
 
 
