@@ -19,6 +19,7 @@ from grader.store.queries.courses import (
     find_run,
 )
 from grader.store.queries.credentials import ValidToken, find_browser_sessions, find_tokens
+from grader.store.queries.facts import ChangedRows
 from grader.store.queries.people import PersonLine
 
 #: How often the use of a token is recorded.
@@ -97,8 +98,9 @@ def record_action(
     action: str,
     subject: str,
     details: dict[str, Any] | None = None,
+    changed: ChangedRows | None = None,
 ) -> None:
-    """Record in the audit chain what the caller did in the course run."""
+    """Record in the audit chain what the caller did in the course run, and the changed rows."""
     add_audit_entry(
         session,
         at=at,
@@ -107,6 +109,7 @@ def record_action(
         action=action,
         subject=subject,
         details=details,
+        changed=changed,
     )
 
 

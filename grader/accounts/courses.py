@@ -12,6 +12,7 @@ from grader.errors import ErrorDetail, MalformedRequest, RequestRefused
 from grader.store.database import Session
 from grader.store.queries.audit import add_audit_entry
 from grader.store.queries.courses import RunLine, add_course, add_run, find_run, has_course
+from grader.store.queries.facts import RecordedTable
 
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
@@ -38,11 +39,15 @@ def make_run(
     _check(course_id, run_id, time_zone)
     if find_run(session, run_id=run_id) is not None:
         raise RequestRefused(f"There is a course run {run_id} already.", code="course.exists")
+    changed = {RecordedTable.RUNS: [run_id]}
     if not has_course(session, course_id=course_id):
         add_course(session, course_id=course_id, title=title, at=at)
+        changed[RecordedTable.COURSES] = [course_id]
     line = RunLine(run_id, course_id, title, time_zone)
     add_run(session, line, secret=secrets.token_bytes(32), at=at)
-    add_audit_entry(session, at=at, by=by, run_id=run_id, action="course.made", subject=run_id)
+    add_audit_entry(
+        session, at=at, by=by, run_id=run_id, action="course.made", subject=run_id, changed=changed
+    )
     return line
 
 

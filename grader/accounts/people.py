@@ -11,6 +11,7 @@ from grader.store.database import Session, lock
 from grader.store.queries import people
 from grader.store.queries.audit import add_audit_entry
 from grader.store.queries.credentials import end_all_credentials
+from grader.store.queries.facts import RecordedTable
 from grader.store.queries.people import PersonLine
 from grader.store.queries.rosters import change_people, list_logins
 
@@ -122,7 +123,7 @@ def make_person(
     )
     add_audit_entry(
         session, at=at, by=by, action="person.made", subject=person.id,
-        details={"is_operator": is_operator},
+        details={"is_operator": is_operator}, changed={RecordedTable.PEOPLE: [person.id]},
     )  # fmt: skip
     return person
 
@@ -162,16 +163,20 @@ def change_person(
         people.change_person(session, person_id=person.id, is_operator=is_operator)
         details = {"changed": fields, "is_operator": is_operator}
         add_audit_entry(
-            session, at=at, by=by, action="person.changed", subject=person.id, details=details
-        )
+            session, at=at, by=by, action="person.changed", subject=person.id, details=details,
+            changed={RecordedTable.PEOPLE: [person.id]},
+        )  # fmt: skip
     return changed
 
 
 def end_account(session: Session, person: PersonLine, *, at: datetime, by: str) -> None:
     """End an account with every session, token and link; the person's work stays."""
     people.change_person(session, person_id=person.id, ended_at=at)
-    end_all_credentials(session, person_id=person.id, at=at)
-    add_audit_entry(session, at=at, by=by, action="person.ended", subject=person.id)
+    tokens = end_all_credentials(session, person_id=person.id, at=at)
+    add_audit_entry(
+        session, at=at, by=by, action="person.ended", subject=person.id,
+        changed={RecordedTable.PEOPLE: [person.id], RecordedTable.TOKENS: tokens},
+    )  # fmt: skip
 
 
 def get_by_login(session: Session, *, login: str) -> PersonLine:

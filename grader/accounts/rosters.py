@@ -26,6 +26,7 @@ from grader.store.queries.courses import (
     add_enrolments,
     find_member,
 )
+from grader.store.queries.facts import ChangedRows, RecordedTable
 from grader.store.queries.people import PersonLine, add_people, get_person
 from grader.store.queries.rosters import change_enrolments, change_people, update_planner_statistics
 from grader.store.rows import make_id
@@ -55,9 +56,13 @@ def apply_roster(
             code="roster.outdated",
         )
     if not plan.is_idle:
-        added = _add(session, run, plan, at=at)
-        _change(session, run, plan, at=at)
-        _record(session, run, plan, added, at=at, by=by)
+        people, added = _add(session, run, plan, at=at)
+        renamed, moved = _change(session, run, plan, at=at)
+        changed = {
+            RecordedTable.PEOPLE: [*people, *renamed],
+            RecordedTable.ENROLMENTS: [*(each.id for each in added), *moved],
+        }
+        _record(session, run, plan, added, changed, at=at, by=by)
 
 
 def apply_confirmed_roster(
@@ -89,7 +94,10 @@ def apply_confirmed_roster(
     return plan
 
 
-def _add(session: Session, run: RunLine, plan: RosterPlan, *, at: datetime) -> list[EnrolmentLine]:
+def _add(
+    session: Session, run: RunLine, plan: RosterPlan, *, at: datetime
+) -> tuple[list[str], list[EnrolmentLine]]:
+    """Add new accounts and enrolments; returns the ids of the accounts, and the enrolments."""
     people = {each.login: make_id("per") for each in plan.of(RosterChangeKind.NEW)}
     add_people(
         session,
@@ -105,16 +113,21 @@ def _add(session: Session, run: RunLine, plan: RosterPlan, *, at: datetime) -> l
     add_enrolments(session, added, at=at)
     if len(added) >= _LARGE_ROSTER:
         update_planner_statistics(session)
-    return added
+    return list(people.values()), added
 
 
-def _change(session: Session, run: RunLine, plan: RosterPlan, *, at: datetime) -> None:
+def _change(
+    session: Session, run: RunLine, plan: RosterPlan, *, at: datetime
+) -> tuple[list[str], list[str]]:
+    """Change accounts and enrolments; returns the ids of those changed, of either."""
     staying = plan.of(RosterChangeKind.RETURNING, RosterChangeKind.CHANGED)
     renamed = [each for each in staying if each.changes("name") or each.changes("email")]
     change_people(session, [_person(each, each.person_id or "") for each in renamed])
-    change_enrolments(session, [_enrolment(run, each) for each in staying], left_at=None)
+    returning = [_enrolment(run, each) for each in staying]
+    change_enrolments(session, returning, left_at=None)
     leaving = [_enrolment(run, each) for each in plan.of(RosterChangeKind.LEAVING)]
     change_enrolments(session, leaving, left_at=at)
+    return [each.person_id or "" for each in renamed], [each.id for each in returning + leaving]
 
 
 def _person(change: RosterChange, person_id: str) -> PersonLine:
@@ -132,6 +145,7 @@ def _record(
     run: RunLine,
     plan: RosterPlan,
     added: list[EnrolmentLine],
+    changed: ChangedRows,
     *,
     at: datetime,
     by: str,
@@ -148,7 +162,7 @@ def _record(
     }
     add_audit_entry(
         session, at=at, by=by, run_id=run.id, action="roster.applied", subject=run.id,
-        details=details,
+        details=details, changed=changed,
     )  # fmt: skip
 
 
@@ -262,8 +276,9 @@ def end_enrolment(
         _refuse_leaving(where, member.enrolment)
     change_enrolments(session, [member.enrolment], left_at=at)
     add_audit_entry(
-        session, at=at, by=by, run_id=run.id, action="member.left", subject=member.enrolment.id
-    )
+        session, at=at, by=by, run_id=run.id, action="member.left", subject=member.enrolment.id,
+        changed={RecordedTable.ENROLMENTS: [member.enrolment.id]},
+    )  # fmt: skip
 
 
 def _refuse_leaving(membership: Membership, enrolment: EnrolmentLine) -> None:

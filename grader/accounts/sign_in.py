@@ -28,6 +28,7 @@ from grader.store.queries.credentials import (
     end_browser_session,
     take_sign_in_link,
 )
+from grader.store.queries.facts import RecordedTable
 from grader.store.queries.people import (
     PersonLine,
     find_password_hash,
@@ -181,7 +182,10 @@ def set_password(
         raise MalformedRequest.of(ErrorDetail("password", "password.length", detail))
     hashed = PasswordHash.recommended().hash(password) if password is not None else None
     set_password_hash(session, person_id=person.id, password_hash=hashed)
-    add_audit_entry(session, at=at, by=by, action="password.set", subject=person.id)
+    add_audit_entry(
+        session, at=at, by=by, action="password.set", subject=person.id,
+        changed={RecordedTable.PEOPLE: [person.id]},
+    )  # fmt: skip
 
 
 def make_csrf_token(session_secret: str) -> str:

@@ -13,6 +13,7 @@ from grader.errors import ErrorDetail, MalformedRequest
 from grader.store.database import Session
 from grader.store.queries.audit import add_audit_entry
 from grader.store.queries.credentials import TokenLine, add_token, revoke_token
+from grader.store.queries.facts import RecordedTable
 from grader.store.queries.people import PersonLine
 from grader.store.rows import make_id
 
@@ -126,6 +127,7 @@ def _add_token(
         action="token.made",
         subject=line.id,
         details={"person": person_id, "scopes": list(names)},
+        changed={RecordedTable.TOKENS: [line.id]},
     )
     return NewToken(line, secret)
 
@@ -134,7 +136,10 @@ def revoke_own_token(session: Session, caller: Caller, *, token_id: str, at: dat
     """Revoke one of the caller's own tokens."""
     person = caller.need_person()
     revoke_token(session, token_id=token_id, person_id=person.id, at=at)
-    add_audit_entry(session, at=at, by=caller.id, action="token.revoked", subject=token_id)
+    add_audit_entry(
+        session, at=at, by=caller.id, action="token.revoked", subject=token_id,
+        changed={RecordedTable.TOKENS: [token_id]},
+    )  # fmt: skip
 
 
 def revoke_service_token(
@@ -143,4 +148,7 @@ def revoke_service_token(
     """Revoke a token of a course run."""
     membership.need(Role.INSTRUCTOR)
     revoke_token(session, token_id=token_id, run_id=membership.run.id, at=at)
-    record_action(session, membership, at=at, action="token.revoked", subject=token_id)
+    record_action(
+        session, membership, at=at, action="token.revoked", subject=token_id,
+        changed={RecordedTable.TOKENS: [token_id]},
+    )  # fmt: skip

@@ -45,11 +45,8 @@ def make_grading_context() -> GradingContext:
 
 @contextmanager
 def open_to_read() -> Iterator[Database]:
-    """Open the service's database, which must be up to date."""
-    address = load_settings().address_of_database
-    _check_file_exists(address)
-    _check_up_to_date(address)
-    with closing(open_database(address)) as database:
+    """Open the service's database, which must be up to date; it may be on a read-only disk."""
+    with _open(read_only=True) as database:
         yield database
 
 
@@ -59,7 +56,16 @@ def open_to_write() -> Iterator[Database]:
     address = load_settings().address_of_database
     if find_current_revision(address) is None:
         migrate_up(address)
-    with open_to_read() as database:
+    with _open(read_only=False) as database:
+        yield database
+
+
+@contextmanager
+def _open(*, read_only: bool) -> Iterator[Database]:
+    address = load_settings().address_of_database
+    _check_file_exists(address)
+    _check_up_to_date(address, read_only=read_only)
+    with closing(open_database(address, read_only=read_only)) as database:
         yield database
 
 
@@ -73,11 +79,11 @@ def _check_file_exists(address: str) -> None:
         )
 
 
-def _check_up_to_date(address: str) -> None:
-    pending = list_pending_revisions(address)
+def _check_up_to_date(address: str, *, read_only: bool) -> None:
+    pending = list_pending_revisions(address, read_only=read_only)
     if not pending:
         return
-    revision = find_current_revision(address)
+    revision = find_current_revision(address, read_only=read_only)
     state = f"is at revision {revision}, not {pending[-1]}" if revision else "has no tables yet"
     raise OperatorError(
         f"The database {remove_password(address)} {state}. `grader migrate` brings it up to date."

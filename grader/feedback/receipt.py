@@ -35,6 +35,10 @@ def _format_credit(credit: Decimal) -> str:
     return f"{credit.normalize():f}"
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 #: A moment, written as RFC 3339 in UTC wherever it came from.
 UtcTime = Annotated[AwareDatetime, AfterValidator(_to_utc)]
 #: A share of the points, exact: a third of them has no short JSON number.
@@ -61,7 +65,8 @@ class Receipt(ReportModel):
 
     A hash is empty where there is nothing to hash: nothing was sampled, no earlier part was used.
     `attempt`, `course` and `received_at` are None where nothing is stored, `key` and `signature`
-    where nothing is signed, `verdicts` and `score` where they are withheld for now.
+    where nothing is signed, `verdicts` and `score` where they are withheld for now. `judgement` is
+    left out where it is None: nothing is stored, it is withheld, or the receipt is older.
     """
 
     attempt: str | None
@@ -85,6 +90,8 @@ class Receipt(ReportModel):
     used_rubric: str
     """Of the earlier question's file."""
     verdicts: str | None
+    judgement: str | None = Field(default=None, exclude_if=_is_none)
+    """Of the judgement as it is stored, with figures, misconceptions and times."""
     score: BoundedPoints | None
     max_score: BoundedPoints
     engine: str
@@ -115,6 +122,7 @@ def compose_receipt_fields(
     attempt: str | None = None,
     course: str | None = None,
     received_at: datetime | None = None,
+    record: str | None = None,
 ) -> ReceiptFields:
     """The receipt of a judgement, not yet signed.
 
@@ -128,10 +136,12 @@ def compose_receipt_fields(
         The digest of the answer, where it is known already.
     attempt, course, received_at
         Where the attempt is stored; the time must be aware.
+    record
+        The digest of the judgement as it is stored, where it is.
     """
     drawn = _count_drawn(judge.question, judgement)
     rubric, used_rubric = versions
-    return {
+    fields = {
         "attempt": attempt,
         "course": course,
         "question": judge.question.id,
@@ -152,6 +162,7 @@ def compose_receipt_fields(
         "key": None,
         "signature": None,
     }
+    return fields if record is None else fields | {"judgement": record}
 
 
 def _format_time(moment: datetime) -> str:

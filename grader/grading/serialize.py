@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import base64
+from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from grader.domain.verdicts import Evidence, Interval, Outcome, Reason, Scaling, Verdict
 from grader.engine.judge.judge import Judgement
 from grader.engine.judge.misconceptions import RecognisedMisconception
 from grader.engine.random.variants import Variant
+from grader.feedback.base import hash_bytes
 from grader.store.queries.attempts import JudgementLine
 
 _LITTLE_ENDIAN = np.dtype("<f8")
@@ -47,6 +50,60 @@ def encode_misconceptions(judgement: Judgement) -> list[dict[str, Any]]:
     return [
         {"id": each.id, "say": each.say, "factor": each.factor} for each in judgement.misconceptions
     ]
+
+
+class EncodedJudgement(NamedTuple):
+    """The documents of a judgement in the bytes that are stored."""
+
+    verdicts: bytes
+    misconceptions: bytes
+
+
+def encode_judgement(judgement: Judgement) -> EncodedJudgement:
+    """A judgement as it is stored."""
+    return EncodedJudgement(
+        orjson.dumps(encode_verdicts(judgement)), orjson.dumps(encode_misconceptions(judgement))
+    )
+
+
+class _RecordedAttempt(Protocol):
+    """What the digest covers of an attempt."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def publication_id(self) -> str: ...
+    @property
+    def uses_attempt_id(self) -> str | None: ...
+    @property
+    def repeats_attempt_id(self) -> str | None: ...
+
+
+def hash_record(
+    encoded: EncodedJudgement,
+    attempt: _RecordedAttempt,
+    *,
+    stored_at: datetime,
+    judged_at: datetime,
+) -> str:
+    """A digest of a judgement as it is stored, and of what its receipt does not say otherwise.
+
+    It is over the bytes that are stored, so that nothing is encoded or sorted a second time.
+    """
+    about = (
+        attempt.number,
+        attempt.publication_id,
+        attempt.uses_attempt_id,
+        attempt.repeats_attempt_id,
+        _format_time(stored_at),
+        _format_time(judged_at),
+    )
+    # JSON as it is written here has no line breaks.
+    return hash_bytes(b"\n".join((encoded.verdicts, encoded.misconceptions, orjson.dumps(about))))
+
+
+def _format_time(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def decode_judgement(line: JudgementLine) -> Judgement:

@@ -74,7 +74,7 @@ def to_withheld_receipt(receipt: Receipt) -> Receipt:
     For questions whose feedback comes later. There are few possible verdicts, so that their hash
     would tell them, and so would the number of key sets and which earlier answer was used.
     """
-    return receipt.model_copy(update=_WITHHELD)
+    return receipt.model_copy(update=_WITHHELD | {"judgement": None})
 
 
 def sign_receipt(receipt: Receipt, key: SigningKey) -> Receipt:
@@ -91,6 +91,9 @@ def sign_receipt_fields(
     `withheld` leaves out what `to_withheld_receipt` does.
     """
     fields = {**fields, **(_WITHHELD if withheld else {}), "key": key.id}
+    if withheld:
+        # It is left out where there is none, as in receipts of before, which must stay as signed.
+        fields.pop("judgement", None)
     fields["signature"] = encode_base64url(key.private.sign(_signed_bytes(fields)))
     return fields
 

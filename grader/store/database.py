@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import (
@@ -105,20 +106,22 @@ def _describe_error(error: Exception) -> str:
 
 
 def _sqlite_code(error: Exception) -> int | None:
-    return getattr(getattr(error, "orig", None), "sqlite_errorcode", None)
+    return getattr(getattr(error, "orig", error), "sqlite_errorcode", None)
 
 
 def _postgresql_code(error: Exception) -> str | None:
     return getattr(getattr(error, "orig", None), "sqlstate", None)
 
 
-def open_database(url: str) -> Database:
+def open_database(url: str, *, read_only: bool = False) -> Database:
     """Open a database by its address.
+
+    With `read_only` nothing of it is changed, and a SQLite file may be on a read-only disk.
 
     Raises
     ------
     OperatorError
-        Where the address cannot be understood.
+        Where the address cannot be understood, or the file cannot be opened.
     """
     try:
         address = make_url(url)
@@ -129,7 +132,7 @@ def open_database(url: str) -> Database:
         ) from None
     match address.get_backend_name():
         case "sqlite":
-            return _open_sqlite(address)
+            return _open_sqlite_to_read(address) if read_only else _open_sqlite(address)
         case "postgresql":
             return _open_postgresql(address.set(drivername="postgresql+psycopg"))
         case other:
@@ -146,6 +149,57 @@ def _open_sqlite(url: URL) -> Database:
     event.listen(writing, "connect", _prepare_for_batches)
     event.listen(reading, "connect", _forbid_writing)
     return Database(url, reading, writing)
+
+
+def _open_sqlite_to_read(url: URL) -> Database:
+    path = Path(url.database or "")
+    _connect_to_read(path).close()
+    reading = create_engine(
+        url, pool_size=8, max_overflow=8, creator=lambda: _connect_to_read(path)
+    )
+    event.listen(reading, "begin", _begin_reading)
+    event.listen(reading, "connect", _forbid_writing)
+    return Database(url, reading, reading)
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that writes nothing, also where nothing could be written."""
+    try:
+        return _connect_by_uri(path, "mode=ro")
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF not in _NOT_WRITABLE:
+            raise Unavailable(_describe_error(error)) from error
+    # In a folder that cannot be written SQLite cannot make the index of its log.
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size:
+        raise OperatorError(
+            f"{log} has changes that cannot be read where its folder cannot be written. Copy the "
+            "database with this file to another folder, and look at it there."
+        )
+    try:
+        return _connect_by_uri(path, "mode=ro&immutable=1")
+    except sqlite3.DatabaseError as error:
+        raise OperatorError(f"{path} cannot be opened: {error}.") from None
+
+
+_NOT_WRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+
+
+def _connect_by_uri(path: Path, options: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"file:{quote(str(path))}?{options}", uri=True, check_same_thread=False
+    )
+    # Python must not begin transactions by itself: the engine does.
+    connection.isolation_level = None
+    try:
+        connection.execute(f"PRAGMA busy_timeout = {1000 * _BUSY_SECONDS}")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        # Opening the file reads nothing of it yet.
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError:
+        connection.close()
+        raise
+    return connection
 
 
 def _make_sqlite_engine(url: URL, *, begin: Callable[[Connection], None], pool_size: int) -> Engine:

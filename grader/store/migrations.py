@@ -13,7 +13,8 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,6 +24,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from grader.errors import OperatorError, Unavailable
 from grader.store.database import Database, Session, lock, open_database
+from grader.store.queries.audit import record_existing_rows
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -46,15 +48,15 @@ def list_revisions() -> list[str]:
     return sorted(file.name.partition("_")[0] for file in files)
 
 
-def find_current_revision(url: str) -> str | None:
+def find_current_revision(url: str, *, read_only: bool = False) -> str | None:
     """The revision of a database; None before the first migration."""
-    with _open(url) as database, database.read() as session:
+    with _open(url, read_only=read_only) as database, database.read() as session:
         return _find_revision(session.connection())
 
 
-def list_pending_revisions(url: str) -> list[str]:
+def list_pending_revisions(url: str, *, read_only: bool = False) -> list[str]:
     """The revisions that `migrate_up` would apply."""
-    return _list_later_revisions(find_current_revision(url))
+    return _list_later_revisions(find_current_revision(url, read_only=read_only))
 
 
 def has_pending_revisions(session: Session) -> bool:
@@ -74,11 +76,12 @@ def migrate_up(url: str) -> list[str]:
     """
     if not list_pending_revisions(url):
         return []
-    with _open_locked(url) as connection:
+    with _open_locked(url) as session:
         # Another process may have migrated it in the meantime.
-        pending = _list_later_revisions(_find_revision(connection))
+        pending = _list_later_revisions(_find_revision(session.connection()))
         if pending:
-            _run_alembic(connection, "up", pending[-1])
+            _run_alembic(session.connection(), "up", pending[-1])
+            record_existing_rows(session, at=datetime.now(UTC))
     return pending
 
 
@@ -87,12 +90,12 @@ def migrate_down(url: str, to: str) -> list[str]:
     known = [BASE, *list_revisions()]
     if to not in known:
         raise OperatorError(f"There is no revision {to}. Known: {', '.join(known)}.")
-    with _open_locked(url) as connection:
-        before = _find_revision(connection) or BASE
+    with _open_locked(url) as session:
+        before = _find_revision(session.connection()) or BASE
         _list_later_revisions(before)
         undone = known[known.index(to) + 1 : known.index(before) + 1]
         if undone:
-            _run_alembic(connection, "down", to)
+            _run_alembic(session.connection(), "down", to)
     return undone[::-1]
 
 
@@ -114,25 +117,23 @@ def _find_revision(connection: Connection) -> str | None:
 
 
 @contextmanager
-def _open(url: str) -> Iterator[Database]:
-    database = open_database(url)
+def _open(url: str, *, read_only: bool = False) -> Iterator[Database]:
     try:
-        yield database
+        with closing(open_database(url, read_only=read_only)) as database:
+            yield database
     except (Unavailable, SQLAlchemyError) as error:
         raise OperatorError(f"The database cannot be used: {_describe_error(error)}") from error
-    finally:
-        database.close()
 
 
 @contextmanager
-def _open_locked(url: str) -> Iterator[Connection]:
+def _open_locked(url: str) -> Iterator[Session]:
     """A transaction during which no other process migrates the database."""
     with _open(url) as database:
         if database.is_sqlite:
             event.listen(database.writing, "connect", _prepare_sqlite)
         with database.write() as session:
             _lock_migrations(session)
-            yield session.connection()
+            yield session
             _check_references(session)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -67,6 +68,23 @@ def raise_on_damage() -> Iterator[None]:
         raise DamagedDatabase(str(error.orig)) from error
 
 
+@contextmanager
+def tolerate_bad_text(session: Session) -> Iterator[None]:
+    """Read text that is no UTF-8, so that `stream_rows` can report its row and go on.
+
+    SQLite stores any bytes as text, and by default one such value ends the whole statement.
+    """
+    connection: Any = session.connection().connection.driver_connection
+    if not isinstance(connection, sqlite3.Connection):
+        yield
+        return
+    connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
+    try:
+        yield
+    finally:
+        connection.text_factory = str
+
+
 def get_table(row: type[DeclarativeBase]) -> Table:
     """The table of mapped rows, for statements that need no mapper to look at every row."""
     table = row.__table__
@@ -93,11 +111,13 @@ def stream_rows(
     statement: Select[Any],
     columns: Sequence[Any],
     make: Callable[[list[Any]], Parsed],
+    *,
+    rows_per_fetch: int = ROWS_PER_FETCH,
 ) -> Iterator[Parsed | UnreadableRow]:
     """Rows of `raw` columns as lines, a few at a time; the first column names a row."""
     dialect = session.connection().dialect
     readers = [_make_reader(column, dialect) for column in columns]
-    for row in session.execute(statement.execution_options(yield_per=ROWS_PER_FETCH)):
+    for row in session.execute(statement.execution_options(yield_per=rows_per_fetch)):
         try:
             line = make([read(value) for read, value in zip(readers, row, strict=True)])
         except (TypeError, ValueError, ArithmeticError):
@@ -120,6 +140,9 @@ def _make_reader(column: Any, dialect: Dialect) -> Callable[[Any], Any]:
         value = process(value) if process else value
         if not isinstance(value, expected):
             raise TypeError(f"{column} holds a {type(value).__name__}")
+        if isinstance(value, str) and not value.isascii():
+            # Raises ValueError for bytes that are no text.
+            value.encode()
         return value
 
     return read

@@ -18,6 +18,7 @@ from grader.grading.signing import (
     compute_key_id,
     encode_base64url,
     sign_receipt,
+    sign_receipt_fields,
     to_withheld_receipt,
     verify_signature,
 )
@@ -40,6 +41,7 @@ OTHERS: dict[str, Any] = {
     "used_answer": "sha256:0",
     "used_rubric": "sha256:0",
     "verdicts": None,
+    "judgement": "sha256:0",
     "score": 10,
     "max_score": 8,
     "engine": "99",
@@ -58,6 +60,28 @@ def test_every_field_of_a_receipt_is_sealed() -> None:
     for name, other in OTHERS.items():
         changed = SIGNED.model_copy(update={name: other})
         assert not verify_signature(changed, KEY.public), name
+
+
+def test_a_receipt_of_before_is_still_as_it_was_signed() -> None:
+    # They have no `judgement`, and must not get one that is null.
+    sent = SIGNED.model_dump(mode="json")
+    assert "judgement" not in sent
+
+    assert verify_signature(Receipt.model_validate(sent), KEY.public)
+    assert "judgement" not in Receipt.model_validate(sent).model_dump(mode="json")
+    assert "judgement" not in SIGNED.model_dump_json()
+
+
+def test_a_withheld_receipt_does_not_tell_how_the_judgement_was_stored() -> None:
+    fields = SIGNED.model_dump(mode="json") | {"judgement": "sha256:0"}
+    signed = Receipt.model_validate(sign_receipt_fields(fields, KEY))
+    withheld = sign_receipt_fields(fields, KEY, withheld=True)
+
+    assert signed.judgement == "sha256:0"
+    assert verify_signature(signed, KEY.public)
+    assert "judgement" not in withheld
+    assert verify_signature(Receipt.model_validate(withheld), KEY.public)
+    assert to_withheld_receipt(signed).judgement is None
 
 
 def test_another_key_does_not_verify() -> None:

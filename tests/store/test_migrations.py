@@ -25,6 +25,8 @@ from grader.store.migrations import (
     migrate_down,
     migrate_up,
 )
+from grader.store.queries.audit import MIGRATION, STATE_RECORDED
+from grader.store.queries.facts import RecordedTable, read_facts
 from grader.store.tables.base import Base
 from tests.support.databases import empty_url
 from tests.support.rows import add_rows
@@ -57,6 +59,12 @@ def shared(rows: Rows, other: Rows) -> Rows:
         for name in rows
         if other.get(name)
     }
+
+
+def look_without_recorded(url: str) -> Rows:
+    """All rows without the entries of the chain that a migration adds."""
+    rows = look(url)
+    return rows | {"audit": [each for each in rows["audit"] if each["by"] != MIGRATION]}
 
 
 def describe(database: Database) -> dict[str, Any]:
@@ -137,17 +145,30 @@ def test_both_databases_have_the_same_tables(
 def test_data_survives_every_step_down_and_up(database_url: str) -> None:
     with closing(open_database(database_url)) as database, database.write() as session:
         add_rows(session)
-    before = look(database_url)
+    before = look_without_recorded(database_url)
     assert {len(rows) for rows in before.values()} == {1}
 
     for revision in list_revisions()[-2::-1]:
         migrate_down(database_url, revision)
-        lower = look(database_url)
+        lower = look_without_recorded(database_url)
         assert lower == shared(before, lower)
         migrate_up(database_url)
-        upper = look(database_url)
+        upper = look_without_recorded(database_url)
         assert shared(upper, lower) == shared(before, lower)
         before = upper
+
+
+def test_rows_of_before_are_recorded_with_the_migration(database_url: str) -> None:
+    with closing(open_database(database_url)) as database, database.write() as session:
+        add_rows(session)
+    migrate_down(database_url, "0007")
+
+    migrate_up(database_url)
+
+    entries = look(database_url)["audit"]
+    assert [(each["by"], each["action"]) for each in entries[1:]] == [(MIGRATION, STATE_RECORDED)]
+    recorded = {table for table, _, _ in read_facts(entries[1]["facts"])}
+    assert recorded == set(RecordedTable)
 
 
 def test_a_filled_database_goes_down_to_nothing_and_up_again(database_url: str) -> None:

@@ -1,13 +1,24 @@
-"""An assignment of one question with much to decide, and random histories of students at it."""
+"""An assignment of one question with much to decide, and random histories at it.
+
+`History` is of students, `StaffHistory` of what staff do with accounts and rosters.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
+from grader.accounts.people import change_person, end_account, get_by_login
+from grader.accounts.rosters import end_enrolment, enrol
+from grader.accounts.sign_in import set_password
+from grader.accounts.tokens import make_personal_token, make_service_token, revoke_service_token
+from grader.domain.roles import Role, Scope
 from grader.rubric.catalog import CompiledAssignment, read_assignment
+from grader.store.database import Database, Session
+from grader.store.queries.courses import find_member, get_run
+from tests.support.people import LATER, RUN, add, bring, place_of
 from tests.support.world import DUE, World, question_path
 
 LONG = "long"
@@ -118,3 +129,79 @@ class History:
         """Mend the rubric, after which old answers are judged again for free, and move the end."""
         self.within = self.random.choice([0.02, 0.01, 0.05])
         self.publish(due_at=DUE + timedelta(days=self.random.choice([-2, -1, 0, 1])))
+
+
+@dataclass(slots=True)
+class StaffHistory:
+    """What staff do with the people of a course run and with tokens, as `random` has it."""
+
+    database: Database
+    random: Random
+    by: str
+    """The login of the instructor."""
+    students: list[str] = field(default_factory=list)
+
+    def go_on(self) -> None:
+        """Let something happen."""
+        who = self.random.choice(self.students) if self.students else ""
+        if not who or self.random.random() < 0.3:
+            self.bring_roster()
+            return
+        step = self.random.choice(
+            [self.rename, self.enrol, self.leave, self.set_password, self.make_tokens, self.end]
+        )
+        with self.database.write() as session:
+            step(session, who)
+
+    def bring_roster(self) -> None:
+        """Apply a roster with some new names, some old ones and some sections."""
+        new = [f"new{len(self.students) + number}" for number in range(self.random.randint(1, 3))]
+        some = self.random.sample(self.students, self.random.randint(0, len(self.students)))
+        lines = [f"{login},N {self.random.random()},{self.random.choice('AB')}" for login in new]
+        lines += [f"{login},Again,{self.random.choice('AB')}" for login in some]
+        with self.database.read() as session:
+            run = get_run(session, run_id=RUN)
+        text = "login,name,section\n" + "\n".join(lines)
+        bring(self.database, run, text, is_complete=False, at=LATER)
+        self.students += new
+
+    def rename(self, session: Session, who: str) -> None:
+        person = get_by_login(session, login=who)
+        changes: dict[str, Any] = self.random.choice(
+            [{"name": "Other"}, {"email": "a@example.edu"}, {"is_operator": True}]
+        )
+        change_person(session, person, **changes, at=LATER, by="operator")
+
+    def enrol(self, session: Session, who: str) -> None:
+        role = self.random.choice(list(Role))
+        person, run = get_by_login(session, login=who), get_run(session, run_id=RUN)
+        enrol(session, run, person, role=role, section="C", at=LATER, by="operator")
+
+    def leave(self, session: Session, who: str) -> None:
+        member = find_member(session, run_id=RUN, login=who)
+        if member is not None:
+            run = get_run(session, run_id=RUN)
+            end_enrolment(session, run, member, at=LATER, by="operator")
+
+    def set_password(self, session: Session, who: str) -> None:
+        password = self.random.choice([None, "a long password"])
+        set_password(session, get_by_login(session, login=who), password, at=LATER, by="operator")
+
+    def make_tokens(self, session: Session, who: str) -> None:
+        """Make one for a person, and one for a service that is revoked at once."""
+        make_personal_token(
+            session, get_by_login(session, login=who), label=who, scopes=[Scope.READ],
+            days=self.random.randint(1, 9), at=LATER, by="operator",
+        )  # fmt: skip
+        place = place_of(session, self.by)
+        made = make_service_token(
+            session, place, label="sync", scopes=[Scope.READ], days=1, at=LATER
+        )
+        revoke_service_token(session, place, token_id=made.line.id, at=LATER)
+
+    def end(self, session: Session, who: str) -> None:
+        """End an account, with its tokens."""
+        end_account(session, get_by_login(session, login=who), at=LATER, by="operator")
+        self.students.remove(who)
+        add(session, f"instead-of-{who}")
+        self.students.append(f"instead-of-{who}")

@@ -32,6 +32,7 @@ from grader.errors import OperatorError
 from grader.store.database import Session
 from grader.store.queries.audit import add_audit_entry
 from grader.store.queries.credentials import TokenLine, list_all_tokens, revoke_token
+from grader.store.queries.facts import RecordedTable
 
 EXAMPLES = """\
 [bold]Examples[/]
@@ -151,8 +152,9 @@ def revoke(
         else:
             revoke_token(session, token_id=token_id, person_id=found.person_id, at=read_clock())
             add_audit_entry(
-                session, at=read_clock(), by=OPERATOR, action="token.revoked", subject=token_id
-            )
+                session, at=read_clock(), by=OPERATOR, action="token.revoked", subject=token_id,
+                changed={RecordedTable.TOKENS: [token_id]},
+            )  # fmt: skip
     print_line(f"Revoked {token_id}.")
 
 

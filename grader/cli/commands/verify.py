@@ -16,6 +16,7 @@ from grader.cli.console import (
     JsonOption,
     console,
     format_printable,
+    format_time,
     make_progress,
     print_json,
     print_line,
@@ -146,6 +147,11 @@ def _print_results(result: Verification, sample: RejudgeSample | None) -> None:
     print_line()
     if sample is not None and sample.most is not None:
         print_line(f"To judge the same attempts again, use --seed {sample.seed}.")
+    if result.recorded_at is not None:
+        print_line(
+            "This store is older than the facts in its audit chain. Changes by hand are noticed "
+            f"since {format_time(result.recorded_at)} UTC."
+        )
     print_line(f"Head of the audit chain (keep a copy elsewhere): {result.head}")
     console.print(f"[bold]{_describe_result(result)}[/]")
 
@@ -176,6 +182,7 @@ def _as_data(result: Verification, sample: RejudgeSample | None) -> dict[str, ob
     return {
         "fine": result.is_fine,
         "head": select_fields(result.head, "number", "digest"),
+        "recorded_at": result.recorded_at,
         "seed": sample.seed if sample is not None and sample.most is not None else None,
         "checks": [
             {

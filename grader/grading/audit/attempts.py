@@ -26,7 +26,9 @@ from grader.feedback.receipt import Receipt, hash_answer
 from grader.grading.audit.findings import AuditCheck
 from grader.grading.audit.judgements import PublicKeys
 from grader.grading.audit.rules import PublicationRules, QuestionRule
+from grader.grading.audit.uploads import StoredFiles
 from grader.grading.signing import to_withheld_receipt
+from grader.grading.submissions.uploads import find_references
 from grader.store.database import Session
 from grader.store.queries.attempts import AttemptLine, StudentQuestion
 from grader.store.queries.verification import (
@@ -66,8 +68,10 @@ class _History:
         return text if is_wrong else ""
 
 
-def check_attempts(session: Session, rules: PublicationRules, tally: AuditCheck) -> None:
-    """Check every attempt."""
+def check_attempts(
+    session: Session, rules: PublicationRules, files: StoredFiles, tally: AuditCheck
+) -> None:
+    """Check every attempt, and that the files are stored that its answer refers to."""
     given = list_largest_extensions(session)
     history = _History()
     for line in stream_attempts(session):
@@ -87,6 +91,8 @@ def check_attempts(session: Session, rules: PublicationRules, tally: AuditCheck)
                 tally.report(attempt.id, text)
         history.attempts.append(attempt._replace(answer=None))
         for text in _faults(attempt, used, rules, given, count_used(history.attempts)):
+            tally.report(attempt.id, text)
+        for text in _missing_files(attempt, files):
             tally.report(attempt.id, text)
 
 
@@ -118,6 +124,14 @@ def _faults(
     generosity = given.get((attempt.enrolment_id, attempt.assignment), _NO_EXTENSION)
     yield from _exceeded_limits(attempt, rule, generosity, attempts_used)
     yield from _wrong_use(attempt, used, rule)
+
+
+def _missing_files(attempt: AttemptLine, files: StoredFiles) -> Iterator[str]:
+    """Which files its answer refers to that the student has not uploaded."""
+    references = find_references(attempt.answer) if isinstance(attempt.answer, dict) else {}
+    for digest in sorted({each for found in references.values() for each in found}):
+        if (attempt.enrolment_id, digest) not in files:
+            yield f"Its answer refers to the file {digest}, which is missing."
 
 
 def _exceeded_limits(

@@ -35,6 +35,10 @@ class AuditCheckResult:
         return not self.found
 
 
+def _escape(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()
+
+
 @dataclass(slots=True)
 class AuditCheck:
     """A check while it runs."""
@@ -54,7 +58,8 @@ class AuditCheck:
         """Report a discrepancy."""
         self.found += 1
         if len(self.kept) < MAX_DISCREPANCIES:
-            self.kept.append(Discrepancy(subject, text))
+            # Bytes that are no text are shown, and can be printed.
+            self.kept.append(Discrepancy(_escape(subject), _escape(text)))
 
     def to_result(self) -> AuditCheckResult:
         """The result so far."""

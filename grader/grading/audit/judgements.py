@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from grader.domain.verdicts import Verdict, combine
 from grader.feedback.receipt import Receipt, hash_verdicts, list_verdicts
 from grader.grading.audit.findings import AuditCheck
-from grader.grading.serialize import decode_judgement
+from grader.grading.serialize import EncodedJudgement, decode_judgement, hash_record
 from grader.grading.signing import SigningKey, verify_signature
 from grader.store.database import Session
 from grader.store.queries.attempts import JudgementLine
@@ -107,6 +107,12 @@ def _wrong_sums(judgement: JudgementLine, verdicts: tuple[Verdict, ...]) -> Iter
         yield "Whether a person must look does not follow from its verdicts."
 
 
+def _hash_record(line: JudgedLine, judgement: JudgementLine) -> str:
+    verdicts, misconceptions = line.documents or ("", "")
+    encoded = EncodedJudgement(verdicts.encode(), misconceptions.encode())
+    return hash_record(encoded, line, stored_at=line.stored_at, judged_at=judgement.judged_at)
+
+
 def _disagreeing(
     line: JudgedLine, judgement: JudgementLine, verdicts: tuple[Verdict, ...], receipt: Receipt
 ) -> Iterator[str]:
@@ -124,6 +130,8 @@ def _disagreeing(
         "score": judgement.awarded,
         "max_score": judgement.possible,
     }
+    if receipt.judgement is not None:
+        facts["judgement"] = _hash_record(line, judgement)
     for name, stored in facts.items():
         if getattr(receipt, name) != stored:
             yield name

@@ -19,6 +19,8 @@ from grader.grading.audit.findings import AuditCheck, AuditCheckResult, Progress
 from grader.grading.audit.judgements import PublicKeys, check_judgements
 from grader.grading.audit.rejudging import RejudgeSample, check_rejudged
 from grader.grading.audit.rules import PublicationRules, check_rubrics
+from grader.grading.audit.state import check_state
+from grader.grading.audit.uploads import StoredFiles, check_uploads
 from grader.grading.context import GradingContext, PublishedAssignment
 from grader.grading.grades.settle import (
     compute_standings,
@@ -35,18 +37,24 @@ from grader.store.queries.verification import (
     list_self_checks,
     run_self_check,
     stream_login_mismatches,
+    stream_other_rows,
     stream_student_questions,
     stream_totals,
 )
-from grader.store.rows import DamagedDatabase, raise_on_damage
+from grader.store.rows import DamagedDatabase, raise_on_damage, tolerate_bad_text
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The results of all checks, and the head of the audit chain, to be kept elsewhere."""
+    """The results of all checks, and the head of the audit chain, to be kept elsewhere.
+
+    `recorded_at` is when the rows of an older store were recorded in the chain; None if every row
+    was when it was made.
+    """
 
     checks: tuple[AuditCheckResult, ...]
     head: ChainHead
+    recorded_at: datetime | None = None
 
     @property
     def is_fine(self) -> bool:
@@ -73,7 +81,7 @@ def verify(
     sample: RejudgeSample | None = None,
     progress: ProgressCallback = lambda _name, _count: None,
 ) -> Verification:
-    """Check everything that is stored.
+    """Check everything that is stored; a row that cannot be read is reported, and ends nothing.
 
     Parameters
     ----------
@@ -86,12 +94,28 @@ def verify(
     progress
         Called as things are checked.
     """
-    work = _Verifier(progress)
-    new_head = EMPTY_CHAIN
+    with tolerate_bad_text(session):
+        return _verify(session, context, acknowledged, head, sample, _Verifier(progress))
+
+
+def _verify(
+    session: Session,
+    context: GradingContext,
+    acknowledged: Iterable[bytes] | None,
+    head: ChainHead | None,
+    sample: RejudgeSample | None,
+    work: _Verifier,
+) -> Verification:
+    new_head, recorded_at = EMPTY_CHAIN, None
+    files: StoredFiles = set()
 
     def follow_chain(tally: AuditCheck) -> None:
         nonlocal new_head
         new_head = check_chain(session, head, tally)
+
+    def compare_state(tally: AuditCheck) -> None:
+        nonlocal recorded_at
+        recorded_at = check_state(session, tally)
 
     work.run("database", lambda tally: _check_database(session, tally))
     rules, keys = PublicationRules(session, context), PublicKeys(session)
@@ -100,15 +124,18 @@ def verify(
             "acknowledged", lambda tally: check_acknowledged(session, acknowledged, keys, tally)
         )
     work.run("rubrics", lambda tally: check_rubrics(session, rules, tally))
-    work.run("attempts", lambda tally: check_attempts(session, rules, tally))
+    work.run("uploads", lambda tally: check_uploads(session, files, tally))
+    work.run("attempts", lambda tally: check_attempts(session, rules, files, tally))
     work.run("judgements", lambda tally: check_judgements(session, keys, tally))
     work.run("grades", lambda tally: check_grades(session, rules, tally))
     work.run("totals", lambda tally: check_totals(session, tally))
     work.run("audit chain", follow_chain)
+    work.run("state", compare_state)
+    work.run("other rows", lambda tally: _check_other_rows(session, tally))
     work.run("idempotency", lambda tally: check_stored_responses(session, tally))
     if sample is not None:
         work.run("judged again", lambda tally: check_rejudged(session, rules, sample, tally))
-    return Verification(tuple(work.done), new_head)
+    return Verification(tuple(work.done), new_head, recorded_at)
 
 
 @dataclass(slots=True)
@@ -119,13 +146,16 @@ class _Verifier:
     done: list[AuditCheckResult] = field(default_factory=list)
 
     def run(self, name: str, check: Callable[[AuditCheck], None]) -> None:
-        """Run one check; a damaged database ends this check, not the next one."""
+        """Run one check; what it cannot read at all ends this check, not the next one."""
         tally = AuditCheck(name, self.progress)
         try:
             with raise_on_damage():
                 check(tally)
         except DamagedDatabase as damage:
             tally.report("database", f"The rest cannot be read: {damage}.")
+        except _ILL_FORMED as error:
+            # A row that the check reads without looking: another check names it.
+            tally.report(name, f"The rest cannot be checked: {type(error).__name__}: {error}.")
         self.done.append(tally.to_result())
 
 
@@ -135,6 +165,14 @@ def _check_database(session: Session, tally: AuditCheck) -> None:
         tally.count()
         for subject, text in run_self_check(session, each):
             tally.report(subject, text)
+
+
+def _check_other_rows(session: Session, tally: AuditCheck) -> None:
+    """Check that the rows can be read that no other check reads whole."""
+    for table, row in stream_other_rows(session):
+        tally.count()
+        if row is not None:
+            tally.report(f"{table} {row.id}", "This row cannot be read.")
 
 
 _BATCH_SIZE = 100

@@ -15,6 +15,7 @@ from grader.grading.grades.settle import update_grades
 from grader.grading.locks import lock_students
 from grader.store.database import Session
 from grader.store.queries.courses import MemberLine
+from grader.store.queries.facts import RecordedTable
 from grader.store.queries.grades import find_grades
 from grader.store.queries.people import find_names
 from grader.store.queries.publications import ExtensionLine, add_extension, list_extensions
@@ -60,6 +61,7 @@ def record_extension(
             "extra_attempts": extra_attempts,
             "reason": reason,
         },
+        changed={RecordedTable.EXTENSIONS: [line.id]},
     )  # fmt: skip
     keys = [(owner, assignment, each) for each in published.form.questions]
     # An attempt that was late may be in time now.

@@ -22,6 +22,7 @@ from grader.store.queries.decisions import (
     add_external_scores,
     list_external_scores,
 )
+from grader.store.queries.facts import RecordedTable
 from grader.store.queries.grades import GradeLine
 from grader.store.rows import make_id
 
@@ -68,19 +69,18 @@ def record_external_scores(
         (line.enrolment_id, assignment, question): line.number
         for line in list_external_scores(session, student_questions=keys)
     }
-    add_external_scores(
-        session,
-        [
-            ExternalScoreLine(
-                make_id("sco"), run_id, *key, earlier.get(key, 0) + 1, score.points,
-                source, membership.caller.id, at,
-            )
-            for key, score in zip(keys, scores, strict=True)
-        ],
-    )  # fmt: skip
+    lines = [
+        ExternalScoreLine(
+            make_id("sco"), run_id, *key, earlier.get(key, 0) + 1, score.points,
+            source, membership.caller.id, at,
+        )
+        for key, score in zip(keys, scores, strict=True)
+    ]  # fmt: skip
+    add_external_scores(session, lines)
     record_action(
         session, membership, at=at, action="scores.entered", subject=f"{assignment}/{question}",
         details={"source": source, "scores": len(scores)},
+        changed={RecordedTable.EXTERNAL_SCORES: [each.id for each in lines]},
     )  # fmt: skip
     grades = update_grades(session, context, run_id=run_id, parts=keys, at=at)
     return [grades[key] for key in keys]

@@ -18,6 +18,7 @@ from grader.grading.locks import lock_students
 from grader.store.database import Session
 from grader.store.queries.courses import MemberLine
 from grader.store.queries.decisions import OverrideLine, add_override, list_overrides
+from grader.store.queries.facts import RecordedTable
 from grader.store.queries.grades import GradeLine, find_grades
 from grader.store.rows import make_id
 
@@ -84,12 +85,10 @@ def override_grade(
             current=format_grade_version(current),
         )
     number = len(list_overrides(session, student_questions=[key])) + 1
-    add_override(
-        session,
-        OverrideLine(
-            make_id("ovr"), run_id, *key, number, points, reason, membership.caller.id, at
-        ),
+    line = OverrideLine(
+        make_id("ovr"), run_id, *key, number, points, reason, membership.caller.id, at
     )
+    add_override(session, line)
     grade = update_grades(session, context, run_id=run_id, parts=[key], at=at)[key]
     record_action(
         session, membership, at=at, action="grade.overridden", subject=member.enrolment.id,
@@ -99,6 +98,7 @@ def override_grade(
             "after": _format_points(grade.points),
             "reason": reason,
         },
+        changed={RecordedTable.OVERRIDES: [line.id]},
     )  # fmt: skip
     return grade
 

@@ -17,6 +17,7 @@ from grader.rubric.examples import run_examples
 from grader.store.database import Session
 from grader.store.queries.audit import add_audit_entry
 from grader.store.queries.courses import RunLine
+from grader.store.queries.facts import RecordedTable
 from grader.store.queries.grades import list_grades
 from grader.store.queries.publications import PublicationLine, add_publication, find_in_force
 from grader.store.rows import make_id
@@ -147,6 +148,11 @@ def publish(
             "note": note,
             "form": hash_bytes(assignment.text.encode()),
             "versions": {key: version for key, (version, _) in rubrics.items()},
+        },
+        changed={
+            RecordedTable.PUBLICATIONS: [line.id],
+            RecordedTable.PUBLICATION_PARTS: [line.id],
+            RecordedTable.RUBRIC_TEXTS: [version for version, _ in rubrics.values()],
         },
     )
     if before is not None:

@@ -26,6 +26,7 @@ from grader.store.queries.decisions import (
     list_reviews,
     select_latest_reviews,
 )
+from grader.store.queries.facts import RecordedTable
 from grader.store.queries.grades import GradeLine
 from grader.store.rows import make_id
 
@@ -213,6 +214,7 @@ def review_criterion(
         action="attempt.reviewed",
         subject=attempt.id,
         details={"criterion": criterion, "points": f"{line.points:f}", "number": line.number},
+        changed={RecordedTable.REVIEWS: [line.id]},
     )
     grades = update_grades(session, context, run_id=run_id, parts=[attempt.part], at=at)
     return line, grades[attempt.part]

@@ -35,7 +35,7 @@ from grader.grading.idempotency import (
     replay_response,
 )
 from grader.grading.locks import lock_students
-from grader.grading.serialize import encode_misconceptions, encode_verdicts
+from grader.grading.serialize import encode_judgement, hash_record
 from grader.grading.signing import sign_receipt_fields
 from grader.grading.submissions.uploads import refuse_missing_files
 from grader.reading.answer import Text, read_answer
@@ -382,6 +382,7 @@ class _Batch:
             repeats_attempt_id=pending.repeated.id if pending.repeated else None,
             received_at=request.received_at,
         )
+        encoded = encode_judgement(judgement)
         receipt = compose_receipt_fields(
             judge,
             submission,
@@ -391,6 +392,7 @@ class _Batch:
             attempt=attempt.id,
             course=attempt.run_id,
             received_at=attempt.received_at,
+            record=hash_record(encoded, attempt, stored_at=self.at, judged_at=self.at),
         )
         score = judgement.score
         line = JudgementLine(
@@ -398,8 +400,9 @@ class _Batch:
             attempt_id=attempt.id,
             number=1,
             rubric_version=rubric.version,
-            verdicts=encode_verdicts(judgement),
-            misconceptions=encode_misconceptions(judgement),
+            # They are stored in the very bytes that the receipt covers.
+            verdicts=orjson.Fragment(encoded.verdicts),
+            misconceptions=orjson.Fragment(encoded.misconceptions),
             uses=describe_used(submission.used),
             awarded=score.awarded,
             possible=score.possible,

@@ -99,7 +99,7 @@ def _normalize_name(name: str) -> str:
     return f"{stem or 'written'}.pdf"
 
 
-def _find_references(answer: Mapping[str, Any]) -> dict[str, set[str]]:
+def find_references(answer: Mapping[str, Any]) -> dict[str, set[str]]:
     """The digests that an answer refers to, by field."""
     found = {}
     for field, sent in answer.items():
@@ -117,7 +117,7 @@ def refuse_missing_files(session: Session, *, enrolment_id: str, answer: Mapping
     AnswerRefused
         With each field that does; also where one refers to more than one file.
     """
-    references = _find_references(answer)
+    references = find_references(answer)
     if not references:
         return
     wanted = {digest for digests in references.values() for digest in digests}
@@ -145,7 +145,7 @@ def list_files(
     session: Session, *, enrolment_id: str, answer: Mapping[str, Any]
 ) -> list[UploadLine]:
     """The files that an answer refers to, as far as they are there."""
-    digests = {each for found in _find_references(answer).values() for each in found}
+    digests = {each for found in find_references(answer).values() for each in found}
     if not digests:
         return []
     lines = find_uploads(session, enrolment_id=enrolment_id, digests=digests).values()

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
-from sqlalchemy import insert, select
+from sqlalchemy import exists, insert, select
 
 from grader.store.database import Session, lock
-from grader.store.rows import list_columns, to_line
+from grader.store.queries.facts import (
+    ChangedRows,
+    RecordedTable,
+    hash_facts,
+    write_all_facts,
+    write_changed_facts,
+)
+from grader.store.rows import list_columns, to_line, tolerate_bad_text
 from grader.store.tables.audit_keys import AuditEntryRow, SigningKeyRow
 
 #: The previous digest of the first entry.
 GENESIS_DIGEST = "sha256:" + "0" * 64
+#: What an entry's details call the digest of its facts.
+FACTS_DIGEST = "facts"
+#: The action of entries that only hold facts: of rows of before, or those that the entry before has
+#: no room for.
+STATE_RECORDED = "state.recorded"
+#: Who records the rows of before.
+MIGRATION = "migration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +60,47 @@ def add_audit_entry(
     subject: str,
     run_id: str | None = None,
     details: dict[str, Any] | None = None,
+    changed: ChangedRows | None = None,
 ) -> None:
-    """Add an entry, in the same transaction as the change that it records."""
+    """Add an entry, in the same transaction as the change that it records and after it.
+
+    It holds the facts of the changed rows; where there are many, more entries follow with the rest.
+    """
     lock(session, ["audit"])
+    line = AuditLine(0, at, by, run_id, action, subject, details or {}, "", "")
+    pages = write_changed_facts(session, changed or {})
+    _append_entry(session, line, facts=next(pages, None))
+    for facts in pages:
+        _append_entry(session, replace(line, action=STATE_RECORDED, details={}), facts=facts)
+
+
+def _append_entry(session: Session, line: AuditLine, *, facts: str | None) -> None:
+    """Append an entry to the chain, with its number, its digests and its facts."""
     last = session.execute(
         select(AuditEntryRow.number, AuditEntryRow.digest)
         .order_by(AuditEntryRow.number.desc())
         .limit(1)
     ).one_or_none()
     number, previous = (last[0] + 1, last[1]) if last else (1, GENESIS_DIGEST)
-    line = AuditLine(number, at, by, run_id, action, subject, details or {}, previous, "")
-    session.execute(insert(AuditEntryRow).values(**(asdict(line) | {"digest": hash_entry(line)})))
+    covers = {FACTS_DIGEST: hash_facts(facts)} if facts is not None else {}
+    line = replace(line, number=number, previous=previous, details=line.details | covers)
+    values = asdict(line) | {"digest": hash_entry(line), "facts": facts}
+    session.execute(insert(AuditEntryRow).values(**values))
+
+
+def record_existing_rows(session: Session, *, at: datetime) -> None:
+    """Record the rows of a store whose chain has no facts yet, because it is older than them.
+
+    From then on `grader verify` notices any change of them. A new store has no rows, and gets no
+    entry.
+    """
+    lock(session, ["audit"])
+    if session.scalar(select(exists().where(AuditEntryRow.facts.is_not(None)))):
+        return
+    line = AuditLine(0, at, MIGRATION, None, STATE_RECORDED, "store", {}, "", "")
+    with tolerate_bad_text(session):
+        for facts in write_all_facts(session):
+            _append_entry(session, line, facts=facts)
 
 
 def hash_entry(line: AuditLine) -> str:
@@ -121,3 +165,7 @@ def list_signing_keys(session: Session) -> dict[str, bytes]:
 def add_signing_key(session: Session, *, key_id: str, private: bytes, at: datetime) -> None:
     """Add a private key; the newest one signs."""
     session.execute(insert(SigningKeyRow).values(id=key_id, private=private, made_at=at))
+    add_audit_entry(
+        session, at=at, by="service", action="key.made", subject=key_id,
+        changed={RecordedTable.SIGNING_KEYS: [key_id]},
+    )  # fmt: skip

@@ -247,23 +247,25 @@ def end_browser_session(session: Session, *, digest: str, at: datetime) -> None:
     )
 
 
-def end_all_credentials(session: Session, *, person_id: str, at: datetime) -> None:
-    """End every session, token and link of a person."""
+def end_all_credentials(session: Session, *, person_id: str, at: datetime) -> list[str]:
+    """End every session, token and link of a person; returns the ids of the revoked tokens."""
     session.execute(
         update(BrowserSessionRow)
         .where(BrowserSessionRow.person_id == person_id, BrowserSessionRow.ended_at.is_(None))
         .values(ended_at=at)
     )
-    session.execute(
+    revoked = session.scalars(
         update(TokenRow)
         .where(TokenRow.person_id == person_id, TokenRow.revoked_at.is_(None))
         .values(revoked_at=at)
-    )
+        .returning(TokenRow.id)
+    ).all()
     session.execute(
         update(SignInLinkRow)
         .where(SignInLinkRow.person_id == person_id, SignInLinkRow.used_at.is_(None))
         .values(used_at=at)
     )
+    return list(revoked)
 
 
 def list_all_tokens(session: Session) -> list[tuple[TokenLine, str]]:

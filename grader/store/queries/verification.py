@@ -9,6 +9,8 @@ from typing import Any
 
 from sqlalchemy import (
     Integer,
+    LargeBinary,
+    Text,
     case,
     exists,
     func,
@@ -24,32 +26,51 @@ from sqlalchemy.orm import aliased
 
 from grader.store.database import Session
 from grader.store.queries.attempts import AttemptLine, JudgementLine, StudentQuestion
-from grader.store.queries.audit import AuditLine
+from grader.store.queries.audit import FACTS_DIGEST, MIGRATION, STATE_RECORDED, AuditLine
 from grader.store.queries.publications import PublicationLine
 from grader.store.rows import (
     ROWS_PER_FETCH,
     UnreadableRow,
+    get_table,
     list_columns,
     stream_rows,
     to_raw_columns,
 )
-from grader.store.tables.attempts import AttemptRow, JudgementRow
+from grader.store.tables.attempts import (
+    AttemptRow,
+    DraftRow,
+    JudgementRow,
+    UploadRow,
+    VariantRow,
+    ViewRow,
+)
 from grader.store.tables.audit_keys import AuditEntryRow
-from grader.store.tables.credentials import IdempotencyKeyRow
+from grader.store.tables.credentials import (
+    BrowserSessionRow,
+    IdempotencyKeyRow,
+    SignInLinkRow,
+    TokenRow,
+)
 from grader.store.tables.decisions import (
+    ClaimRow,
     ExternalScoreRow,
     GradeRow,
     OverrideRow,
     ReviewRow,
     TotalRow,
 )
-from grader.store.tables.people import EnrolmentRow, PersonRow
+from grader.store.tables.integrity import IntegrityCheckRow, ResemblanceRow
+from grader.store.tables.people import EnrolmentRow, FillRow, PersonRow
 from grader.store.tables.publications import (
     ExtensionRow,
     PublicationPartRow,
     PublicationRow,
     RubricTextRow,
 )
+
+# An entry may hold the facts of a thousand rows, and a file has up to ten megabytes.
+_ENTRIES_PER_FETCH = 20
+_FILES_PER_FETCH = 2
 
 _ATTEMPT = list_columns(AttemptRow, AttemptLine)
 _JUDGEMENT = list_columns(JudgementRow, JudgementLine)
@@ -101,7 +122,8 @@ def stream_attempts(
 class JudgedLine:
     """A judgement with data of its attempt; None if the attempt has no judgement.
 
-    `published_version` is the rubric version in force when the attempt was made.
+    `published_version` is the rubric version in force when the attempt was made, and `documents`
+    are the verdicts and the misconceptions as their columns have them.
     """
 
     attempt_id: str
@@ -111,9 +133,15 @@ class JudgedLine:
     question: str
     answer_digest: str
     received_at: datetime
+    number: int
+    publication_id: str
+    uses_attempt_id: str | None
+    repeats_attempt_id: str | None
+    stored_at: datetime
     published_version: str | None
     used: UsedAttempt | None
     judgement_run_id: str | None
+    documents: tuple[str, str] | None
     judgement: JudgementLine | None
 
 
@@ -125,6 +153,11 @@ _OF_ATTEMPT = (
     AttemptRow.question,
     AttemptRow.answer_digest,
     AttemptRow.received_at,
+    AttemptRow.number,
+    AttemptRow.publication_id,
+    AttemptRow.uses_attempt_id,
+    AttemptRow.repeats_attempt_id,
+    AttemptRow.stored_at,
     select(PublicationPartRow.version)
     .where(
         PublicationPartRow.publication_id == AttemptRow.publication_id,
@@ -134,9 +167,14 @@ _OF_ATTEMPT = (
 )
 
 
+_DOCUMENTS = tuple(
+    type_coerce(each, Text) for each in (JudgementRow.verdicts, JudgementRow.misconceptions)
+)
+
+
 def stream_judgements(session: Session) -> Iterator[JudgedLine | UnreadableRow]:
     """All judgements, by attempt and number; also attempts without any."""
-    columns = (*_OF_ATTEMPT, *_USED, JudgementRow.run_id, *_JUDGEMENT)
+    columns = (*_OF_ATTEMPT, *_USED, JudgementRow.run_id, *_DOCUMENTS, *_JUDGEMENT)
     statement = (
         select(*to_raw_columns(columns))
         .select_from(AttemptRow)
@@ -149,9 +187,11 @@ def stream_judgements(session: Session) -> Iterator[JudgedLine | UnreadableRow]:
 
 def _to_judged_line(values: list[Any]) -> JudgedLine:
     of_attempt, rest = values[: len(_OF_ATTEMPT)], values[len(_OF_ATTEMPT) :]
-    used, (run_id, *judgement) = rest[: len(_USED)], rest[len(_USED) :]
-    line = JudgementLine(*judgement) if judgement[0] is not None else None
-    facts: list[Any] = [*of_attempt, _to_used(used), run_id, line]
+    used, (run_id, verdicts, misconceptions, *judgement) = rest[: len(_USED)], rest[len(_USED) :]
+    has_judgement = judgement[0] is not None
+    documents = (verdicts, misconceptions) if has_judgement else None
+    line = JudgementLine(*judgement) if has_judgement else None
+    facts: list[Any] = [*of_attempt, _to_used(used), run_id, documents, line]
     return JudgedLine(*facts)
 
 
@@ -215,6 +255,32 @@ def stream_attempt_ids(session: Session) -> Iterator[str]:
         yield row[0]
 
 
+@dataclass(frozen=True, slots=True)
+class StoredUpload:
+    """An uploaded file with its content."""
+
+    id: str
+    enrolment_id: str
+    digest: str
+    size: int
+    content: bytes
+
+
+_UPLOAD = list_columns(UploadRow, StoredUpload)
+
+
+def stream_uploads(session: Session) -> Iterator[StoredUpload | UnreadableRow]:
+    """All uploaded files, by student."""
+    statement = select(*to_raw_columns(_UPLOAD)).order_by(UploadRow.enrolment_id, UploadRow.id)
+    return stream_rows(
+        session,
+        statement,
+        _UPLOAD,
+        lambda values: StoredUpload(*values),
+        rows_per_fetch=_FILES_PER_FETCH,
+    )
+
+
 # Publications
 
 
@@ -235,21 +301,34 @@ class LargestExtension:
     extra_attempts: int
 
 
+_NO_EXTENSION = LargestExtension(None, 0)
+
+
 def list_largest_extensions(session: Session) -> dict[tuple[str, str], LargestExtension]:
     """The largest extensions ever given, by enrolment and assignment.
 
     Withdrawn extensions count, because attempts may have been made before the withdrawal.
     """
-    statement = select(
+    columns = (
+        ExtensionRow.id,
         ExtensionRow.enrolment_id,
         ExtensionRow.assignment,
-        func.max(ExtensionRow.due_at),
-        func.max(ExtensionRow.extra_attempts),
-    ).group_by(ExtensionRow.enrolment_id, ExtensionRow.assignment)
-    return {
-        (row[0], row[1]): LargestExtension(row[2], max(row[3], 0))
-        for row in session.execute(statement)
-    }
+        ExtensionRow.due_at,
+        ExtensionRow.extra_attempts,
+    )
+    statement = select(*to_raw_columns(columns)).order_by(ExtensionRow.id)
+    largest: dict[tuple[str, str], LargestExtension] = {}
+    for values in stream_rows(session, statement, columns, list):
+        if isinstance(values, UnreadableRow):
+            # The check of the state reports it.
+            continue
+        _, enrolment_id, assignment, due_at, extra = values
+        before = largest.get((enrolment_id, assignment), _NO_EXTENSION)
+        dates = [each for each in (before.due_at, due_at) if each is not None]
+        largest[enrolment_id, assignment] = LargestExtension(
+            max(dates, default=None), max(before.extra_attempts, extra)
+        )
+    return largest
 
 
 def stream_rubric_texts(session: Session) -> Iterator[tuple[str, str] | UnreadableRow]:
@@ -285,6 +364,41 @@ def stream_audit_chain(session: Session) -> Iterator[AuditLine | UnreadableRow]:
     return stream_rows(session, statement, _AUDIT, lambda values: AuditLine(*values))
 
 
+@dataclass(frozen=True, slots=True)
+class FactsEntry:
+    """An entry of the chain that holds facts, or should: its digest says so."""
+
+    number: int
+    at: datetime
+    is_of_before: bool
+    """Whether it records rows that are older than the facts in the chain."""
+    digest: object
+    facts: str | None
+
+
+def stream_recorded_facts(session: Session) -> Iterator[FactsEntry | UnreadableRow]:
+    """All entries of the audit chain with facts, in order."""
+    columns = (
+        AuditEntryRow.number,
+        AuditEntryRow.at,
+        AuditEntryRow.by,
+        AuditEntryRow.action,
+        AuditEntryRow.details,
+        AuditEntryRow.facts,
+    )
+    statement = select(*to_raw_columns(columns)).order_by(AuditEntryRow.number)
+
+    def make(values: list[Any]) -> FactsEntry:
+        number, at, by, action, details, facts = values
+        digest = details.get(FACTS_DIGEST) if isinstance(details, dict) else None
+        is_of_before = (by, action) == (MIGRATION, STATE_RECORDED)
+        return FactsEntry(number, at, is_of_before, digest, facts)
+
+    for entry in stream_rows(session, statement, columns, make, rows_per_fetch=_ENTRIES_PER_FETCH):
+        if isinstance(entry, UnreadableRow) or (entry.digest, entry.facts) != (None, None):
+            yield entry
+
+
 def stream_answered_requests(session: Session) -> Iterator[tuple[str, str] | UnreadableRow]:
     """All idempotency keys, each with the body of its response."""
     columns = (IdempotencyKeyRow.key, IdempotencyKeyRow.body)
@@ -304,6 +418,31 @@ def count_rows(session: Session) -> dict[str, int]:
         each.__tablename__: session.scalar(select(func.count()).select_from(each)) or 0
         for each in tables
     }
+
+
+#: Tables that no other check reads whole.
+_OTHER_TABLES = (
+    EnrolmentRow, TokenRow, UploadRow, VariantRow, ViewRow, DraftRow, ClaimRow, GradeRow, TotalRow,
+    IdempotencyKeyRow, SignInLinkRow, BrowserSessionRow, FillRow, IntegrityCheckRow, ResemblanceRow,
+)  # fmt: skip
+
+
+def stream_other_rows(session: Session) -> Iterator[tuple[str, UnreadableRow | None]]:
+    """The rows that no other check reads whole: the table, and the row if it is unreadable."""
+    for row in _OTHER_TABLES:
+        table = get_table(row)
+        # Bytes can always be read.
+        columns = (
+            *table.primary_key,
+            *(
+                each
+                for each in table.c
+                if not each.primary_key and not isinstance(each.type, LargeBinary)
+            ),
+        )
+        statement = select(*to_raw_columns(columns)).order_by(*table.primary_key)
+        for line in stream_rows(session, statement, columns, lambda _: None):
+            yield table.name, line
 
 
 def list_self_checks(session: Session) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from grader.store.tables.base import Base, Bytes, Data, Digest, Id, Name, Slug
+from grader.store.tables.base import Base, Bytes, Data, Digest, Id, Name, Prose, Slug
 
 
 class AuditEntryRow(Base):
@@ -25,6 +25,9 @@ class AuditEntryRow(Base):
     details: Mapped[Data]
     previous: Mapped[Digest]
     digest: Mapped[Digest] = mapped_column(unique=True)
+    #: The rows that the action changed, as they were then; their digest is in `details`. They are
+    #: beside them, because whoever reads what was done does not need all of a roster.
+    facts: Mapped[Prose | None]
 
 
 class SigningKeyRow(Base):

@@ -1,25 +1,33 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from sqlalchemy import text
 
 from grader.store.database import open_database
+from grader.store.migrations import migrate_up
+from grader.store.queries.audit import record_existing_rows
 from tests.support.audited_store import Store, fill
 from tests.support.command_line import data_of, run
 from tests.support.databases import BACKENDS, fresh_url
+from tests.support.people import NOW
 
 CHECKS = [
     "database",
     "rubrics",
+    "uploads",
     "attempts",
     "judgements",
     "grades",
     "totals",
     "audit chain",
+    "state",
+    "other rows",
     "idempotency",
 ]
 
@@ -81,7 +89,7 @@ def test_json_has_every_check(store: Store) -> None:
 
     assert data["fine"] is True
     assert [each["name"] for each in data["checks"]] == CHECKS
-    attempts = data["checks"][2]
+    attempts = data["checks"][CHECKS.index("attempts")]
     assert attempts == {"name": "attempts", "looked_at": 9, "found": 0, "discrepancies": []}
     head = store.verify().head
     assert data["head"] == {"number": head.number, "digest": head.digest}
@@ -198,3 +206,106 @@ def test_a_damaged_file_is_a_discrepancy(sqlite_url: str, monkeypatch: pytest.Mo
 
 def test_the_progress_does_not_mix_with_the_result(store: Store) -> None:
     assert run("verify", "--judge", "1").stderr == ""
+
+
+# Where nothing can be written
+
+
+@contextmanager
+def reading_only(folder: Path) -> Iterator[None]:
+    """Let nobody write a folder and its files; the superuser does not ask, and becomes nobody."""
+    is_superuser = os.geteuid() == 0
+    for path in (*folder.iterdir(), folder):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    if is_superuser:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if is_superuser:
+            os.seteuid(0)
+        folder.chmod(0o755)
+
+
+@pytest.fixture
+def shown_folder() -> Iterator[Path]:
+    """A folder that everybody may look into, other than those of pytest."""
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def test_a_file_that_cannot_be_written_is_verified(
+    shown_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{shown_folder / 'keyset.sqlite'}"
+    migrate_up(url)
+    with closing(open_database(url)) as database:
+        fill(database)
+    monkeypatch.setenv("GRADER_DATABASE_URL", url)
+    # What the command imports is imported before.
+    assert run("verify").exit_code == 0
+    before = {each.name: each.stat().st_mtime_ns for each in shown_folder.iterdir()}
+
+    with reading_only(shown_folder):
+        result = run("verify")
+
+    assert result.exit_code == 0, result.stderr
+    assert "All checks passed." in result.stdout
+    assert {each.name: each.stat().st_mtime_ns for each in shown_folder.iterdir()} == before
+
+
+def test_a_log_that_cannot_be_read_is_named(
+    shown_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = shown_folder / "keyset.sqlite"
+    migrate_up(f"sqlite:///{path}")
+    monkeypatch.setenv("GRADER_DATABASE_URL", f"sqlite:///{path}")
+    assert run("verify").exit_code == 0
+    # A copy of the file and of its log, as of a service that was running, without the index.
+    (shown_folder / "keyset.sqlite-shm").unlink(missing_ok=True)
+    (shown_folder / "keyset.sqlite-wal").write_bytes(b"\0" * 4096)
+
+    with reading_only(shown_folder):
+        result = run("verify")
+
+    assert result.exit_code == 2
+    assert "keyset.sqlite-wal has changes that cannot be read" in result.stderr
+    assert "Copy the database with this file to another folder" in result.stderr
+
+
+def test_a_file_that_cannot_be_opened_is_named(
+    shown_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = shown_folder / "keyset.sqlite"
+    migrate_up(f"sqlite:///{path}")
+    monkeypatch.setenv("GRADER_DATABASE_URL", f"sqlite:///{path}")
+    assert run("verify").exit_code == 0
+
+    with reading_only(shown_folder):
+        if os.geteuid() == 65534:
+            os.seteuid(0)
+            path.chmod(0)
+            os.seteuid(65534)
+        else:
+            path.chmod(0)
+        result = run("verify")
+
+    assert result.exit_code == 2
+    assert f"{path} cannot be opened" in result.stderr
+
+
+def test_a_store_of_before_says_since_when_it_is_covered(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(open_database(sqlite_url)) as database:
+        fill(database)
+        with database.write() as session:
+            session.execute(text("UPDATE audit SET facts = NULL"))
+            record_existing_rows(session, at=NOW)
+    monkeypatch.setenv("GRADER_DATABASE_URL", sqlite_url)
+    result = run("verify")
+
+    assert result.exit_code == 0
+    assert f"Changes by hand are noticed since {NOW:%Y-%m-%d %H:%M} UTC." in result.stdout
+    assert data_of(run("verify", "--json"))["recorded_at"] == NOW.isoformat(timespec="seconds")

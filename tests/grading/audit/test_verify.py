@@ -120,13 +120,13 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
         tampered(
             "a number",
             "UPDATE attempts SET number = 5 WHERE id = :bob_3",
-            by="acknowledged, attempts",
+            by="acknowledged, attempts, judgements",
             said="Its number is 5, but that of the attempt before is 2.",
         ),
         tampered(
             "the first number",
             "UPDATE attempts SET number = 2 WHERE id = :cora_late",
-            by="acknowledged, attempts",
+            by="acknowledged, attempts, judgements",
             said="It is the first attempt at its question, but its number is 2.",
         ),
         tampered(
@@ -161,13 +161,13 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
         tampered(
             "more attempts than allowed",
             "UPDATE extensions SET extra_attempts = 0",
-            by="attempts",
+            by="attempts, state",
             said="With it 3 attempts are used, and 2 are allowed.",
         ),
         tampered(
             "an attempt after the end",
             "UPDATE extensions SET due_at = NULL",
-            by="attempts",
+            by="attempts, state",
             said="It was received at 2026-11-29 00:00:00 UTC, after the end at "
             "2026-11-26 12:00:00 UTC.",
         ),
@@ -175,7 +175,7 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
             "attempts before the opening",
             "UPDATE publications SET opens_at = due_at"
             f" WHERE number = 1 AND assignment = '{TRANSFORMERS}'",
-            by="attempts",
+            by="attempts, state",
             said="It was received at 2026-11-21 12:00:00 UTC, before the opening at "
             "2026-11-23 12:00:00 UTC.",
         ),
@@ -213,7 +213,7 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
         tampered(
             "a publication deleted",
             f"DELETE FROM publications WHERE assignment = '{SINGLE_HEAD}'",
-            by="attempts, grades",
+            by="attempts, grades, state",
             said="is missing.",
         ),
         tampered(
@@ -245,7 +245,7 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
             """UPDATE judgements SET verdicts = replace(verdicts, '"met"', '"not_met"')"""
             " WHERE attempt_id = :cora_late",
             by="judgements",
-            said="Its receipt does not agree with what is stored: verdicts.",
+            said="Its receipt does not agree with what is stored: verdicts, judgement.",
         ),
         tampered(
             "verdicts that are none",
@@ -303,7 +303,7 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
         tampered(
             "the signing keys lost",
             "DELETE FROM signing_keys",
-            by="acknowledged, judgements",
+            by="acknowledged, judgements, state",
             said="The receipt has no valid signature of this service.",
         ),
         tampered(
@@ -367,19 +367,19 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
         tampered(
             "an override deleted",
             "DELETE FROM overrides",
-            by="grades",
+            by="grades, state",
             said="is_overridden is True and should be False",
         ),
         tampered(
             "a review",
             "UPDATE reviews SET points = 200",
-            by="grades",
+            by="grades, state",
             said="The grade does not follow from its events: points is",
         ),
         tampered(
             "a rubric's comment",
             "UPDATE rubric_texts SET text = text || '# more'",
-            by="rubrics",
+            by="rubrics, state",
             said="The text does not match this hash.",
         ),
         tampered(
@@ -398,7 +398,7 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
         tampered(
             "details that are no JSON",
             "UPDATE audit SET details = '{' WHERE number = 3",
-            by="audit chain",
+            by="audit chain, state",
             said="This entry cannot be read.",
         ),
         tampered(
@@ -418,7 +418,7 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
         tampered(
             "the middle of the chain",
             "DELETE FROM audit WHERE number IN (3, 4)",
-            by="audit chain",
+            by="audit chain, state",
             said="The entry before has the number 2; entries are missing between them.",
         ),
         tampered(
@@ -468,7 +468,7 @@ def test_a_hash_changed_with_its_answer_is_noticed_by_the_receipt(store: Store) 
 def test_a_rubric_that_is_broken_is_told_once_and_the_grades_by_it_are_open(store: Store) -> None:
     found = found_after(store, "UPDATE rubric_texts SET text = 'id: [' WHERE text LIKE '%id: 1c%'")
 
-    assert set(found) == {"rubrics", "grades"}
+    assert set(found) == {"rubrics", "grades", "state"}
     assert [said for _, said in found["rubrics"]] == [
         "The text does not match this hash.",
         "The texts of this publication cannot be used.",
@@ -479,7 +479,7 @@ def test_a_rubric_that_is_broken_is_told_once_and_the_grades_by_it_are_open(stor
 def test_what_points_nowhere_is_found_by_sqlite_itself(store: Store) -> None:
     found = found_after(store, "DELETE FROM people WHERE login = 'cora'")
 
-    assert set(found) == ({"database"} if store.database.is_sqlite else set())
+    assert set(found) == ({"database", "state"} if store.database.is_sqlite else {"state"})
 
 
 def test_a_damaged_value_hides_nothing_behind_it(store: Store) -> None:
@@ -515,15 +515,25 @@ def test_all_discrepancies_are_counted_and_fifty_are_shown(store: Store) -> None
 
 # The end of the chain
 
+_NEWEST_PUBLICATION = "SELECT id FROM publications ORDER BY published_at DESC LIMIT 1"
+
 
 def test_a_chain_that_was_cut_at_its_end_is_noticed_by_an_earlier_head(store: Store) -> None:
     head = store.verify().head
-    cut = "DELETE FROM audit WHERE number = (SELECT max(number) FROM audit)"
+    # What the last entry recorded is cut off with it, or else the rows would be left over.
+    cut = (
+        "DELETE FROM audit WHERE number = (SELECT max(number) FROM audit)",
+        f"DELETE FROM publication_parts WHERE publication_id = ({_NEWEST_PUBLICATION})",
+        f"DELETE FROM publications WHERE id = ({_NEWEST_PUBLICATION})",
+    )
 
-    assert found_after(store, cut) == {}
-    assert found_after(store, cut, head=head) == {
-        "audit chain": [(f"{head.number}", "The given head is no longer in the chain.")]
-    }
+    assert {"state"} == set(found_after(store, cut[0]))
+    without_head = found_after(store, *cut)
+    assert "audit chain" not in without_head
+    assert "state" not in without_head
+    assert found_after(store, *cut, head=head)["audit chain"] == [
+        (f"{head.number}", "The given head is no longer in the chain.")
+    ]
 
 
 def test_an_earlier_head_is_still_in_a_chain_that_grew(store: Store) -> None:
