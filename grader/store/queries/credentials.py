@@ -49,12 +49,20 @@ _TOKEN = (
 )
 
 
-def add_token(session: Session, token: TokenLine, *, digest: str, by: str) -> None:
-    """Add a token by its hash."""
-    add_tokens(session, [(token, digest)], by=by)
+def add_token(
+    session: Session, token: TokenLine, *, digest: str, by: str, maker_id: str | None
+) -> None:
+    """Add a token by its hash; `maker_id` is the person behind `by`."""
+    add_tokens(session, [(token, digest)], by=by, maker_id=maker_id)
 
 
-def add_tokens(session: Session, tokens: Iterable[tuple[TokenLine, str]], *, by: str) -> None:
+def add_tokens(
+    session: Session,
+    tokens: Iterable[tuple[TokenLine, str]],
+    *,
+    by: str,
+    maker_id: str | None = None,
+) -> None:
     """Add tokens, each by its hash."""
     rows = [
         {
@@ -66,6 +74,7 @@ def add_tokens(session: Session, tokens: Iterable[tuple[TokenLine, str]], *, by:
             "run_id": token.run_id,
             "scopes": list(token.scopes),
             "by": by,
+            "maker_id": maker_id,
             "made_at": token.made_at,
             "expires_at": token.expires_at,
         }
@@ -83,6 +92,7 @@ class ValidToken(NamedTuple):
     scopes: tuple[str, ...]
     expires_at: datetime
     used_at: datetime | None
+    maker_id: str | None
     person: PersonLine | None
 
 
@@ -94,16 +104,18 @@ def find_tokens(session: Session, *, digests: Iterable[str]) -> dict[str, ValidT
     statement = _select_tokens(get_dialect(session))
     found = {}
     for row in list_by_keys(session, statement, ((each,) for each in digests)):
-        digest, token_id, run_id, scopes, expires_at, used_at, *owner = row
+        digest, token_id, run_id, scopes, expires_at, used_at, maker_id, *owner = row
         person = None if owner[0] is None else PersonLine(*owner)
-        found[digest] = ValidToken(token_id, run_id, tuple(scopes), expires_at, used_at, person)
+        found[digest] = ValidToken(
+            token_id, run_id, tuple(scopes), expires_at, used_at, maker_id, person
+        )
     return found
 
 
 @cache
 def _select_tokens(dialect: str) -> Select[Any]:
     keys = make_key_table(dialect, "digest")
-    names = ("digest", "id", "run_id", "scopes", "expires_at", "used_at")
+    names = ("digest", "id", "run_id", "scopes", "expires_at", "used_at", "maker_id")
     return (
         select(*(getattr(TokenRow, name) for name in names), *PERSON_COLUMNS)
         .join(keys, match_keys(keys, TokenRow))
@@ -130,6 +142,17 @@ def list_tokens(
     owner = TokenRow.person_id == person_id if person_id else TokenRow.run_id == run_id
     statement = select(*_TOKEN).where(owner).order_by(TokenRow.made_at.desc(), TokenRow.id.desc())
     return [_to_token_line(tuple(row)) for row in session.execute(statement)]
+
+
+def count_tokens_in_force(
+    session: Session, *, person_id: str | None = None, run_id: str | None = None, at: datetime
+) -> int:
+    """The number of tokens of a person or of a course run that may be used."""
+    owner = TokenRow.person_id == person_id if person_id else TokenRow.run_id == run_id
+    statement = select(func.count()).where(
+        owner, TokenRow.revoked_at.is_(None), TokenRow.expires_at > at
+    )
+    return session.scalar(statement) or 0
 
 
 def revoke_token(

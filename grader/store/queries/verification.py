@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Integer,
@@ -35,7 +35,7 @@ from grader.store.rows import (
 )
 from grader.store.tables.attempts import AttemptRow, JudgementRow
 from grader.store.tables.audit_keys import AuditEntryRow
-from grader.store.tables.credentials import IdempotencyKeyRow
+from grader.store.tables.credentials import IdempotencyKeyRow, IdempotentResponseRow
 from grader.store.tables.decisions import (
     ExternalScoreRow,
     GradeRow,
@@ -285,13 +285,27 @@ def stream_audit_chain(session: Session) -> Iterator[AuditLine | UnreadableRow]:
     return stream_rows(session, statement, _AUDIT, lambda values: AuditLine(*values))
 
 
-def stream_answered_requests(session: Session) -> Iterator[tuple[str, str] | UnreadableRow]:
-    """All idempotency keys, each with the body of its response."""
-    columns = (IdempotencyKeyRow.key, IdempotencyKeyRow.body)
-    statement = select(*to_raw_columns(columns)).order_by(
-        IdempotencyKeyRow.caller, IdempotencyKeyRow.key
+class StoredResponse(NamedTuple):
+    """An idempotency key with the digest and the body of its response; None if that is gone."""
+
+    key: str
+    digest: str
+    body: str | None
+
+
+def stream_answered_requests(session: Session) -> Iterator[StoredResponse | UnreadableRow]:
+    """All idempotency keys with their responses."""
+    columns = (
+        IdempotencyKeyRow.key, IdempotencyKeyRow.body_digest, IdempotentResponseRow.body,
+    )  # fmt: skip
+    statement = (
+        select(*to_raw_columns(columns))
+        .outerjoin(
+            IdempotentResponseRow, IdempotentResponseRow.digest == IdempotencyKeyRow.body_digest
+        )
+        .order_by(IdempotencyKeyRow.caller, IdempotencyKeyRow.key)
     )
-    return stream_rows(session, statement, columns, lambda values: (values[0], values[1]))
+    return stream_rows(session, statement, columns, lambda values: StoredResponse(*values))
 
 
 def count_rows(session: Session) -> dict[str, int]:
