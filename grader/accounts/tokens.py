@@ -17,6 +17,7 @@ from grader.store.queries.credentials import (
     add_token,
     count_tokens_in_force,
     revoke_token,
+    revoke_tokens,
 )
 from grader.store.queries.people import PersonLine
 from grader.store.rows import make_id
@@ -159,6 +160,12 @@ def revoke_own_token(session: Session, caller: Caller, *, token_id: str, at: dat
     person = caller.need_person()
     revoke_token(session, token_id=token_id, person_id=person.id, at=at)
     add_audit_entry(session, at=at, by=caller.id, action="token.revoked", subject=token_id)
+
+
+def revoke_all_own_tokens(session: Session, person: PersonLine, *, at: datetime) -> None:
+    """Revoke all tokens of a person, as the person wishes."""
+    for token_id in revoke_tokens(session, person_id=person.id, at=at):
+        add_audit_entry(session, at=at, by=person.id, action="token.revoked", subject=token_id)
 
 
 def revoke_service_token(

@@ -84,6 +84,7 @@ def open_service(settings: Settings) -> Service:
         logs=_open_logs(settings),
         metrics=metrics,
         base_url=build_base_url(settings),
+        failed_sign_ins=settings.failed_sign_ins,
     )
 
 
@@ -229,8 +230,9 @@ def _make_config(app: object, settings: Settings, **more: object) -> uvicorn.Con
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=True,
-        forwarded_allow_ips=settings.trusted_proxies,
+        # Without a list, uvicorn would take one from a variable of its own.
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=settings.proxies,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         backlog=1024,
         # A connection that is closed just when its client sends the next request loses it. So it

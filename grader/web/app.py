@@ -15,6 +15,7 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.routing import BaseRoute
 
 from grader import __version__
+from grader.accounts.sign_in import delete_old_password_tries
 from grader.grading.idempotency import delete_expired_keys
 from grader.web.errors.openapi import install_openapi
 from grader.web.errors.problems import install_problems
@@ -134,6 +135,7 @@ async def _forget_periodically(service: Service) -> None:
     """Delete expired records now and then."""
     while True:
         service.writer.note(partial(delete_expired_keys, at=service.clock()))
+        service.writer.note(partial(delete_old_password_tries, at=service.clock()))
         await asyncio.sleep(_TIDY_SECONDS)
 
 

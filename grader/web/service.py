@@ -17,6 +17,7 @@ from grader.grading.idempotency import IdempotentResponse
 from grader.store.database import Database, Session
 from grader.store.writer import Writer
 from grader.web.fragments import FragmentCache
+from grader.web.hashing import HashingQueue
 from grader.web.http.rate_limits import RateLimiter
 from grader.web.ops.logs import Logger
 from grader.web.ops.metrics import Metrics, count_attempt
@@ -53,6 +54,10 @@ class Service:
         default_factory=lambda: ThreadPoolExecutor(READER_THREADS, "reader")
     )
     """Threads in which the database is read."""
+    hashing: HashingQueue = field(default_factory=HashingQueue)
+    """Threads in which passwords are hashed."""
+    failed_sign_ins: int = 10
+    """Maximum wrong passwords for a login within some minutes."""
 
     @cached_property
     def context(self) -> GradingContext:

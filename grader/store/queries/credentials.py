@@ -8,14 +8,20 @@ from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, Update, bindparam, func, insert, or_, select, update
+from sqlalchemy import Select, Update, bindparam, delete, func, insert, or_, select, update
 
 from grader.errors import NotFound
+from grader.store.bulk import insert_rows
 from grader.store.database import Session
 from grader.store.keys import bind_keys, get_dialect, list_by_keys, make_key_table, match_keys
 from grader.store.queries.people import PERSON_COLUMNS, PersonLine
 from grader.store.rows import get_table, to_line
-from grader.store.tables.credentials import BrowserSessionRow, SignInLinkRow, TokenRow
+from grader.store.tables.credentials import (
+    BrowserSessionRow,
+    FailedSignInRow,
+    SignInLinkRow,
+    TokenRow,
+)
 from grader.store.tables.people import PersonRow
 
 
@@ -270,23 +276,93 @@ def end_browser_session(session: Session, *, digest: str, at: datetime) -> None:
     )
 
 
-def end_all_credentials(session: Session, *, person_id: str, at: datetime) -> None:
-    """End every session, token and link of a person."""
+class BrowserSessionLine(NamedTuple):
+    """A browser session as its person sees it."""
+
+    digest: str
+    made_at: datetime
+    expires_at: datetime
+
+
+def list_browser_sessions(
+    session: Session, *, person_id: str, at: datetime, limit: int
+) -> list[BrowserSessionLine]:
+    """A person's sessions that may be used, the newest first."""
+    statement = (
+        select(*(getattr(BrowserSessionRow, name) for name in BrowserSessionLine._fields))
+        .where(
+            BrowserSessionRow.person_id == person_id,
+            BrowserSessionRow.ended_at.is_(None),
+            BrowserSessionRow.expires_at > at,
+        )
+        .order_by(BrowserSessionRow.made_at.desc(), BrowserSessionRow.digest)
+        .limit(limit)
+    )
+    return [BrowserSessionLine(*row) for row in session.execute(statement)]
+
+
+def end_browser_sessions(session: Session, *, person_id: str, at: datetime) -> None:
+    """End every browser session of a person."""
     session.execute(
         update(BrowserSessionRow)
         .where(BrowserSessionRow.person_id == person_id, BrowserSessionRow.ended_at.is_(None))
         .values(ended_at=at)
     )
-    session.execute(
+
+
+def revoke_tokens(session: Session, *, person_id: str, at: datetime) -> list[str]:
+    """Revoke every token of a person; returns the ids of those that were not revoked before."""
+    revoked = session.execute(
         update(TokenRow)
         .where(TokenRow.person_id == person_id, TokenRow.revoked_at.is_(None))
         .values(revoked_at=at)
+        .returning(TokenRow.id)
     )
+    return sorted(revoked.scalars())
+
+
+def end_all_credentials(session: Session, *, person_id: str, at: datetime) -> None:
+    """End every session, token and link of a person."""
+    end_browser_sessions(session, person_id=person_id, at=at)
+    revoke_tokens(session, person_id=person_id, at=at)
     session.execute(
         update(SignInLinkRow)
         .where(SignInLinkRow.person_id == person_id, SignInLinkRow.used_at.is_(None))
         .values(used_at=at)
     )
+
+
+class FailedSignIns(NamedTuple):
+    """The wrong passwords for a login since a time."""
+
+    tries: int
+    began_at: datetime
+
+
+def find_failed_sign_ins(session: Session, *, login_digest: str) -> FailedSignIns | None:
+    """The wrong passwords that were noted for a login."""
+    statement = select(FailedSignInRow.tries, FailedSignInRow.began_at).where(
+        FailedSignInRow.login_digest == login_digest
+    )
+    row = session.execute(statement).one_or_none()
+    return FailedSignIns(*row) if row else None
+
+
+def put_failed_sign_ins(session: Session, *, login_digest: str, failed: FailedSignIns) -> None:
+    """Note the wrong passwords for a login, instead of what was noted before."""
+    names = ("login_digest", *FailedSignIns._fields)
+    row = (login_digest, *failed)
+    insert_rows(session, get_table(FailedSignInRow), names, [row], key=("login_digest",))
+
+
+def delete_failed_sign_ins(session: Session, *, login_digest: str) -> None:
+    """Forget the wrong passwords for a login."""
+    session.execute(delete(FailedSignInRow).where(FailedSignInRow.login_digest == login_digest))
+
+
+def delete_old_failed_sign_ins(session: Session, *, before: datetime) -> None:
+    """Forget wrong passwords that were tried first before a time."""
+    session.execute(delete(FailedSignInRow).where(FailedSignInRow.began_at < before))
 
 
 def list_all_tokens(session: Session) -> list[tuple[TokenLine, str]]:
