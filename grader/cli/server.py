@@ -151,7 +151,7 @@ def run_server(*, host: str | None, port: int | None, workers: int | None, is_de
             # Somebody opens a page at once, which should not wait for what fills the demo.
             app.state.routes.load()
         _tune_collector()
-        uvicorn.Server(_make_config(app, settings)).run(sockets=[listener])
+        uvicorn.Server(make_config(app, settings)).run(sockets=[listener])
 
 
 @contextmanager
@@ -222,7 +222,8 @@ def _add_first_operator(database: Database, settings: Settings) -> None:
     print_line(f"  {build_base_url(settings)}/sign-in/{code}")
 
 
-def _make_config(app: object, settings: Settings, **more: object) -> uvicorn.Config:
+def make_config(app: object, settings: Settings, **more: object) -> uvicorn.Config:
+    """How uvicorn serves an app, or the factory of one that is named by its import path."""
     return uvicorn.Config(
         app,  # type: ignore[arg-type]  # An app, or the import path of a factory.
         http=DeadlineProtocol,
@@ -249,7 +250,7 @@ def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
         "GRADER_PORT": str(settings.port),
         "GRADER_WORKERS": str(settings.workers),
     }
-    config = _make_config(
+    config = make_config(
         "grader.cli.server:make_service_app", settings, factory=True, workers=settings.workers
     )
     _Workers(config, sockets=[listener]).run()
