@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from grader.errors import OperatorError
@@ -45,8 +47,10 @@ class Settings(BaseSettings):
         default=1, description="The number of processes; more than one needs PostgreSQL."
     )
     trusted_proxies: str = Field(
-        default="127.0.0.1",
-        description="Addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted.",
+        default="",
+        description="Addresses and networks of proxies, separated by commas, whose X-Forwarded-For "
+        "and X-Forwarded-Proto are trusted. By default those of this machine if the service "
+        "listens on a loopback address, and none otherwise.",
     )
     log_format: Literal["auto", "json", "text"] = Field(
         default="auto",
@@ -83,11 +87,61 @@ class Settings(BaseSettings):
         default=1200,
         description="The maximum requests per address and minute of those who are not signed in.",
     )
+    failed_sign_ins: Annotated[int, Field(ge=1)] = Field(
+        default=10,
+        description="The maximum wrong passwords per login in 15 minutes; links work beyond that.",
+    )
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _check_proxies(cls, listed: str) -> str:
+        for proxy in _split_list(listed):
+            if problem := _describe_proxy_problem(proxy):
+                raise PydanticCustomError("proxies", "{problem}", {"problem": problem})
+        return listed
+
+    @property
+    def proxies(self) -> list[str]:
+        """The addresses and networks of proxies that are trusted."""
+        given = _split_list(self.trusted_proxies)
+        # Whoever can connect from this machine could take its place as a proxy as well.
+        return given or (_OWN_ADDRESSES if _is_loopback(self.host) else [])
 
     @property
     def address_of_database(self) -> str:
         """The address of the database; by default a file in the data folder."""
         return self.database_url or f"sqlite:///{self.data_folder / 'keyset.sqlite'}"
+
+
+#: A proxy on the same machine.
+_OWN_ADDRESSES = ["127.0.0.1", "::1"]
+
+
+def _split_list(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _describe_proxy_problem(proxy: str) -> str:
+    """Why this cannot be a trusted proxy; empty if it can."""
+    everybody = "then every client could choose its own address. Name the proxies"
+    if proxy == "*":
+        return f"* would trust everybody, and {everybody}"
+    try:
+        network = ip_network(proxy, strict=False)
+    except ValueError:
+        return f"{proxy!r} is not an address or a network, such as 10.0.0.5 or 10.0.0.0/24"
+    if network.prefixlen == 0:
+        return f"{proxy} is every address, and {everybody}"
+    if "/" in proxy and str(network.network_address) != proxy.partition("/")[0].lower():
+        return f"{proxy} is an address inside a network; the network is {network}"
+    return ""
 
 
 def load_settings() -> Settings:

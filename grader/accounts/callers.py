@@ -41,6 +41,13 @@ class Caller(NamedTuple):
     token_used_at: datetime | None = None
     """The last recorded use of the token, accurate to about an hour."""
     token_expires_at: datetime | None = None
+    maker_id: str | None = None
+    """For a service, the person who made its token, also by way of another token."""
+
+    @property
+    def responsible_id(self) -> str | None:
+        """The person who answers for the call; None for a service made at the command line."""
+        return self.person.id if self.person else self.maker_id
 
     @property
     def is_operator(self) -> bool:
@@ -66,6 +73,8 @@ class Membership(NamedTuple):
     run: RunLine
     role: Role
     enrolment: EnrolmentLine | None
+    own_enrolment_id: str | None = None
+    """The id of the enrolment of the person who answers for the caller, also after leaving."""
 
     @property
     def is_staff(self) -> bool:
@@ -84,9 +93,14 @@ class Membership(NamedTuple):
             raise MissingRole("Only participants of this course may do this.")
         return self.enrolment
 
+    def owns(self, enrolment_id: str | None) -> bool:
+        """Whether an enrolment is that of the caller, or of the person who made the token."""
+        own = self.enrolment.id if self.enrolment else self.own_enrolment_id
+        return enrolment_id is not None and own == enrolment_id
+
     def refuse_own_work(self, enrolment_id: str) -> None:
-        """Refuse a caller who would decide about their own work."""
-        if self.enrolment is not None and self.enrolment.id == enrolment_id:
+        """Refuse a decision about the work of the caller, or of whoever made the token."""
+        if self.owns(enrolment_id):
             raise RequestRefused("Nobody decides about their own work.", code="own.work")
 
 
@@ -174,6 +188,7 @@ def _to_caller(token: ValidToken) -> Caller:
         token_id=token.id,
         token_used_at=token.used_at,
         token_expires_at=token.expires_at,
+        maker_id=token.maker_id,
     )
 
 
@@ -228,9 +243,11 @@ def get_viewer_membership(
 
 def get_membership(session: Session, caller: Caller, *, run_id: str) -> Membership:
     """The caller's membership in a course run; NotFound if there is no such run or membership."""
-    person_id = caller.person.id if caller.person else None
-    place = find_place(session, run_id=run_id, person_id=person_id)
-    membership = _make_membership(caller, *place) if place else None
+    place = find_place(session, run_id=run_id, person_id=caller.responsible_id)
+    membership = None
+    if place is not None:
+        run, own, has_left = place
+        membership = _make_membership(caller, run, own, has_left=has_left)
     if membership is None:
         raise NotFound
     return membership
@@ -242,26 +259,29 @@ def find_memberships(
     """The memberships of callers in course runs; None if there is no such run or membership."""
     runs = {run_id: find_run(session, run_id=run_id) for run_id in {each for _, each in wanted}}
     places = {
-        (run_id, caller.person.id)
+        (run_id, caller.responsible_id)
         for caller, run_id in wanted
-        if caller.person is not None and runs[run_id] is not None
+        if caller.responsible_id is not None and runs[run_id] is not None
     }
     enrolments = find_enrolments(session, places=places) if places else {}
     found: list[Membership | None] = []
     for caller, run_id in wanted:
-        run, person = runs[run_id], caller.person
-        enrolment = enrolments.get((run_id, person.id)) if person else None
-        found.append(_make_membership(caller, run, enrolment) if run else None)
+        run = runs[run_id]
+        own = enrolments.get((run_id, caller.responsible_id or ""))
+        found.append(_make_membership(caller, run, own) if run else None)
     return found
 
 
 def _make_membership(
-    caller: Caller, run: RunLine, enrolment: EnrolmentLine | None
+    caller: Caller, run: RunLine, own: EnrolmentLine | None, *, has_left: bool = False
 ) -> Membership | None:
+    """The membership of a caller for whom the person of the enrolment `own` answers."""
+    own_id = own.id if own else None
     if caller.person is None:
         # What a service may do depends on its scopes alone.
-        is_own = caller.run_id == run.id
-        return Membership(caller, run, Role.INSTRUCTOR, None) if is_own else None
+        is_here = caller.run_id == run.id
+        return Membership(caller, run, Role.INSTRUCTOR, None, own_id) if is_here else None
+    enrolment = None if has_left else own
     if caller.is_operator:
-        return Membership(caller, run, Role.INSTRUCTOR, enrolment)
-    return Membership(caller, run, enrolment.role, enrolment) if enrolment else None
+        return Membership(caller, run, Role.INSTRUCTOR, enrolment, own_id)
+    return Membership(caller, run, enrolment.role, enrolment, own_id) if enrolment else None

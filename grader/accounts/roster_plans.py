@@ -9,6 +9,8 @@ The rules, for every caller:
   and does not operate the service. Other accounts keep theirs, and the plan says so.
 - Instructors give roles, none above their own. A service enrols students only. Only an operator
   gives a role to an operator's account, and nobody gives up the role by which they change rosters.
+- Nobody decides about their own work, also not by a service whose token they made: whether somebody
+  who is or was a student leaves or returns, and the student's role and section, others decide.
 """
 
 from __future__ import annotations
@@ -132,7 +134,11 @@ def plan_roster(
     if is_complete:
         staying = set(logins)
         members = list_members(session, run_id=run.id, role=Role.STUDENT)
-        changes += [_leaving(each) for each in members if each.login not in staying]
+        leaving = [each for each in members if each.login not in staying]
+        if isinstance(where, Membership):
+            for each in leaving:
+                where.refuse_own_work(each.enrolment.id)
+        changes += [_leaving(each) for each in leaving]
     return RosterPlan(roster, is_complete, tuple(changes))
 
 
@@ -182,8 +188,13 @@ def _fault_of(
     if account is not None and account.is_ended:
         problem = f"The account {line.login} has ended; ask an operator."
         return make_cell_error(line.line, "login", "login.ended", problem)
+    if isinstance(where, RunLine):
+        return None
+    if account is not None and _is_own_work(where, account) and _changes_place(line, account):
+        problem = "Nobody decides about their own work, so somebody else must change this."
+        return make_cell_error(line.line, "login", "own.work", problem)
     # An operator, at the command line or as a caller, may do all the rest.
-    if isinstance(where, RunLine) or where.caller.is_operator:
+    if where.caller.is_operator:
         return None
     if account is not None and account.person.is_operator and _changes_membership(line, account):
         problem = f"{line.login} is an operator; only an operator may change this role."
@@ -207,6 +218,18 @@ def _changes_membership(line: RosterLine, account: AccountLine | None) -> bool:
     if account is None or account.enrolment is None or account.has_left:
         return True
     return line.role not in (None, account.enrolment.role)
+
+
+def _is_own_work(where: Membership, account: AccountLine) -> bool:
+    """Whether an account has work here as a student, and the caller answers for it."""
+    enrolment = account.enrolment
+    return enrolment is not None and enrolment.role is Role.STUDENT and where.owns(enrolment.id)
+
+
+def _changes_place(line: RosterLine, account: AccountLine) -> bool:
+    """Whether membership, role or section would change."""
+    section = account.enrolment.section if account.enrolment else ""
+    return _changes_membership(line, account) or line.section not in (None, section)
 
 
 def _is_about_staff(line: RosterLine, account: AccountLine | None) -> bool:

@@ -282,7 +282,7 @@ def end_enrolment(
 
 
 def _refuse_leaving(membership: Membership, enrolment: EnrolmentLine) -> None:
-    if membership.enrolment == enrolment:
+    if membership.owns(enrolment.id):
         raise RequestRefused(
             "You cannot remove yourself; ask another instructor.", code="member.own"
         )

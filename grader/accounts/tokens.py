@@ -9,15 +9,23 @@ from datetime import datetime, timedelta
 
 from grader.accounts.callers import TOKEN_PREFIX, Caller, Membership, hash_secret, record_action
 from grader.domain.roles import Role, Scope
-from grader.errors import ErrorDetail, MalformedRequest
-from grader.store.database import Session
+from grader.errors import ErrorDetail, MalformedRequest, RequestRefused
+from grader.store.database import Session, lock
 from grader.store.queries.audit import add_audit_entry
-from grader.store.queries.credentials import TokenLine, add_token, revoke_token
+from grader.store.queries.credentials import (
+    TokenLine,
+    add_token,
+    count_tokens_in_force,
+    revoke_token,
+    revoke_tokens,
+)
 from grader.store.queries.facts import RecordedTable
 from grader.store.queries.people import PersonLine
 from grader.store.rows import make_id
 
 MAX_DAYS = 400
+#: Maximum tokens in force of a person, and of a course run.
+MAX_TOKENS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +78,7 @@ def make_service_token(
     caller = membership.caller
     return _add_token(
         session, label=label, scopes=_check_scopes(caller, scopes), days=days, at=at, by=caller.id,
-        run_id=membership.run.id, ends_by=caller.token_expires_at,
+        maker_id=caller.responsible_id, run_id=membership.run.id, ends_by=caller.token_expires_at,
     )  # fmt: skip
 
 
@@ -89,6 +97,7 @@ def _add_token(
     days: int,
     at: datetime,
     by: str,
+    maker_id: str | None = None,
     person_id: str | None = None,
     run_id: str | None = None,
     ends_by: datetime | None = None,
@@ -96,6 +105,13 @@ def _add_token(
     """Store a token that expires after some days, and no later than `ends_by`.
 
     Without that limit, tokens could renew themselves forever.
+
+    Raises
+    ------
+    MalformedRequest
+        If it would last too long or may do nothing.
+    RequestRefused
+        If the person or the course run has `MAX_TOKENS` already.
     """
     if not 1 <= days <= MAX_DAYS:
         fault = ErrorDetail("days", "days.range", f"A token lasts from 1 to {MAX_DAYS} days.")
@@ -104,6 +120,15 @@ def _add_token(
     if not names:
         fault = ErrorDetail("scopes", "scopes.empty", "A token needs at least one scope.")
         raise MalformedRequest.of(fault, code="token.invalid")
+    owner = person_id or run_id or ""
+    # Two requests at once must not both find room for the last one.
+    lock(session, [f"tokens {owner}"])
+    if count_tokens_in_force(session, person_id=person_id, run_id=run_id, at=at) >= MAX_TOKENS:
+        raise RequestRefused(
+            f"There are {MAX_TOKENS} tokens in force, and no more are allowed. Revoke those that "
+            "are not needed any more.",
+            code="tokens.too_many",
+        )
     secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
     expires_at = at + timedelta(days=days)
     line = TokenLine(
@@ -118,7 +143,7 @@ def _add_token(
         revoked_at=None,
         used_at=None,
     )
-    add_token(session, line, digest=hash_secret(secret), by=by)
+    add_token(session, line, digest=hash_secret(secret), by=by, maker_id=maker_id)
     add_audit_entry(
         session,
         at=at,
@@ -140,6 +165,15 @@ def revoke_own_token(session: Session, caller: Caller, *, token_id: str, at: dat
         session, at=at, by=caller.id, action="token.revoked", subject=token_id,
         changed={RecordedTable.TOKENS: [token_id]},
     )  # fmt: skip
+
+
+def revoke_all_own_tokens(session: Session, person: PersonLine, *, at: datetime) -> None:
+    """Revoke all tokens of a person, as the person wishes."""
+    for token_id in revoke_tokens(session, person_id=person.id, at=at):
+        add_audit_entry(
+            session, at=at, by=person.id, action="token.revoked", subject=token_id,
+            changed={RecordedTable.TOKENS: [token_id]},
+        )  # fmt: skip
 
 
 def revoke_service_token(

@@ -87,6 +87,7 @@ def open_service(settings: Settings) -> Service:
         base_url=build_base_url(settings),
         refusal_seconds=_REFUSAL_SECONDS,
         anonymous_per_second=_ANONYMOUS_PER_SECOND,
+        failed_sign_ins=settings.failed_sign_ins,
     )
 
 
@@ -163,7 +164,7 @@ def run_server(*, host: str | None, port: int | None, workers: int | None, is_de
             # Somebody opens a page at once, which should not wait for what fills the demo.
             app.state.routes.load()
         _tune_collector()
-        uvicorn.Server(_make_config(app, settings)).run(sockets=[listener])
+        uvicorn.Server(make_config(app, settings)).run(sockets=[listener])
 
 
 @contextmanager
@@ -234,7 +235,8 @@ def _add_first_operator(database: Database, settings: Settings) -> None:
     print_line(f"  {build_base_url(settings)}/sign-in/{code}")
 
 
-def _make_config(app: object, settings: Settings, **more: object) -> uvicorn.Config:
+def make_config(app: object, settings: Settings, **more: object) -> uvicorn.Config:
+    """How uvicorn serves an app, or the factory of one that is named by its import path."""
     return uvicorn.Config(
         app,  # type: ignore[arg-type]  # An app, or the import path of a factory.
         http=DeadlineProtocol,
@@ -242,8 +244,9 @@ def _make_config(app: object, settings: Settings, **more: object) -> uvicorn.Con
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=True,
-        forwarded_allow_ips=settings.trusted_proxies,
+        # Without a list, uvicorn would take one from a variable of its own.
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=settings.proxies,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         backlog=1024,
         # A connection that is closed just when its client sends the next request loses it. So it
@@ -260,7 +263,7 @@ def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
         "GRADER_PORT": str(settings.port),
         "GRADER_WORKERS": str(settings.workers),
     }
-    config = _make_config(
+    config = make_config(
         "grader.cli.server:make_service_app", settings, factory=True, workers=settings.workers
     )
     _Workers(config, sockets=[listener]).run()

@@ -31,6 +31,11 @@ def lock_students(
     lock(session, names + [key.lock_name for key in keys])
 
 
+def lock_uploads(session: Session, *, enrolment_id: str) -> None:
+    """Lock a student's files, so that two uploads at once never exceed a cap together."""
+    lock(session, [f"uploads {enrolment_id}"])
+
+
 def lock_assignment(session: Session, *, run_id: str, assignment: str) -> None:
     """Wait until no grade of an assignment is being changed, and keep it so until the end."""
     lock(session, [_assignment_lock(run_id, assignment)])

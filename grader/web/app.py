@@ -16,6 +16,7 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.routing import BaseRoute
 
 from grader import __version__
+from grader.accounts.sign_in import delete_old_password_tries
 from grader.grading.idempotency import delete_expired_keys
 from grader.web.admission import LargeBodies
 from grader.web.errors.openapi import install_openapi
@@ -147,6 +148,7 @@ async def _forget_periodically(service: Service) -> None:
     """Delete expired records now and then."""
     while True:
         service.writer.note(partial(delete_expired_keys, at=service.clock()))
+        service.writer.note(partial(delete_old_password_tries, at=service.clock()))
         await asyncio.sleep(_TIDY_SECONDS)
 
 

@@ -261,6 +261,8 @@ def make_membership_dependency(
 
 #: The caller, whatever the token may do.
 AnyCaller = Annotated[Caller, Depends(make_caller_dependency(None))]
+#: Somebody who manages their own tokens and sessions.
+CredentialsOwner = Annotated[Caller, Depends(make_caller_dependency(Scope.TOKENS))]
 #: Somebody who may see the course.
 CourseReader = Annotated[Membership, Depends(make_membership_dependency(Scope.READ))]
 #: Somebody who may check answers.

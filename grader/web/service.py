@@ -18,6 +18,7 @@ from grader.grading.idempotency import IdempotentResponse
 from grader.store.database import Database, Session
 from grader.store.writer import Writer
 from grader.web.fragments import FragmentCache
+from grader.web.hashing import HashingQueue
 from grader.web.http.costly import CostlyRequests
 from grader.web.http.rate_limits import RateLimiter
 from grader.web.ops.logs import Logger
@@ -61,6 +62,10 @@ class Service:
     """How many requests without a credential pass in a second, whoever sends them."""
     costly: CostlyRequests = field(default_factory=CostlyRequests)
     """The costly requests that are under way."""
+    hashing: HashingQueue = field(default_factory=HashingQueue)
+    """Threads in which passwords are hashed."""
+    failed_sign_ins: int = 10
+    """Maximum wrong passwords for a login within some minutes."""
 
     @cached_property
     def context(self) -> GradingContext:

@@ -4,7 +4,7 @@ import pytest
 from pwdlib import PasswordHash
 
 from grader.accounts import sign_in
-from grader.accounts.sign_in import check_password, set_password
+from grader.accounts.sign_in import find_password, hash_password, set_password, verify_password
 from grader.errors import NotSignedIn
 from grader.store.database import Database
 from grader.store.queries.people import find_password_hash
@@ -20,12 +20,12 @@ def test_a_password_is_hashed_at_the_recommended_cost(
     monkeypatch.setattr(sign_in, "PasswordHash", PasswordHash)
     with sqlite_database.write() as session:
         ada = add(session, "ada")
-        set_password(session, ada, PASSWORD, at=NOW, by="operator")
+        set_password(session, ada, hash_password(PASSWORD), at=NOW, by="operator")
 
     with sqlite_database.read() as session:
         found = find_password_hash(session, login="ada")
         assert found is not None
         assert found[1].startswith("$argon2id$v=19$m=65536,t=3,p=4$")
-        assert check_password(session, login="ada", password=PASSWORD) == ada.id
+        assert verify_password(find_password(session, login="ada"), PASSWORD) == ada.id
         with pytest.raises(NotSignedIn):
-            check_password(session, login="ada", password=PASSWORD.upper())
+            verify_password(find_password(session, login="ada"), PASSWORD.upper())

@@ -8,11 +8,14 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx2
 import psutil
 import pytest
+from fastapi import FastAPI
 
 from bench.load.processes import RunningServer, run_service
-from grader.cli.server import choose_cores
+from grader.cli.server import choose_cores, make_config
+from grader.settings import Settings
 
 CORES = len(os.sched_getaffinity(0))
 
@@ -54,6 +57,45 @@ def test_every_core_has_a_worker_also_after_one_was_killed(
         list_workers(server)[-1].kill()
         wait_for(lambda: not is_everywhere())
         wait_for(is_everywhere)
+
+
+def try_from(server: RunningServer, *forwarded: str) -> int:
+    """The status of a wrong password that comes by way of proxies."""
+    headers = [("X-Forwarded-For", each) for each in forwarded]
+    sent = {"login": "nobody", "password": "wrong wrong"}
+    url = f"http://127.0.0.1:{server.port}/api/v1/session"
+    return httpx2.post(url, json=sent, headers=headers).status_code
+
+
+def test_a_proxy_on_this_machine_tells_the_address_of_its_client(
+    sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADER_SIGN_INS_PER_MINUTE", "1")
+    with run_service(sqlite_url, workers=1, folder=tmp_path) as server:
+        assert [try_from(server, "10.1.1.1"), try_from(server, "10.1.1.2")] == [401, 401]
+        assert try_from(server, "10.1.1.1") == 429
+        # Of several entries the last was written by the proxy, and the others by anybody.
+        assert try_from(server, "10.9.9.9, 10.1.1.2") == 429
+        assert try_from(server, "10.9.9.9", "10.1.1.2") == 429
+
+
+def test_an_address_that_no_trusted_proxy_tells_is_ignored(
+    sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADER_SIGN_INS_PER_MINUTE", "1")
+    monkeypatch.setenv("GRADER_TRUSTED_PROXIES", "10.0.0.5, 10.1.0.0/16")
+    # A variable of uvicorn's own must not add to it.
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")
+    with run_service(sqlite_url, workers=1, folder=tmp_path) as server:
+        assert [try_from(server, "10.1.1.1"), try_from(server, "10.1.1.2")] == [401, 429]
+
+
+def test_nobody_is_trusted_where_others_can_connect() -> None:
+    everywhere = Settings(host="::", trusted_proxies="")
+
+    config = make_config(FastAPI(), everywhere)
+
+    assert (config.proxy_headers, config.forwarded_allow_ips) == (False, [])
 
 
 @pytest.mark.parametrize(

@@ -220,6 +220,8 @@ ROWS = (
     ),
     Row("GET", API + "/session", BROWSERS),
     Row("DELETE", API + "/session", BROWSERS, ok=204),
+    Row("GET", API + "/sessions", PEOPLE, Scope.TOKENS),
+    Row("DELETE", API + "/sessions", PEOPLE, Scope.TOKENS, 204),
     # Oneself
     Row("GET", API + "/me", SIGNED_IN),
     Row("GET", API + "/courses", SIGNED_IN, Scope.READ),

@@ -70,6 +70,10 @@ PAGES = [
     ("GET", "/tokens", EVERYBODY),
     ("POST", "/tokens", EVERYBODY),
     ("POST", "/tokens/tok_none/revoke", set()),
+    ("GET", "/account", EVERYBODY),
+    ("POST", "/account/password", EVERYBODY),
+    ("POST", "/account/revoke-tokens", EVERYBODY),
+    ("POST", "/account/sign-out", EVERYBODY),
     ("POST", "/sign-out", EVERYBODY),
 ]
 #: What is no page but a file, with its type.

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from httpx2 import Response
 
-from grader.accounts.sign_in import set_password
+from grader.accounts.sign_in import hash_password, set_password
 from grader.engine.random.keysets import GRADING, PRACTICE
 from grader.grading.serialize import decode_variant
 from grader.rubric.catalog import CompiledAssignment, Rubric, read_assignment
@@ -85,7 +85,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 def _make_history(world: World) -> None:
     with world.database.write() as session:
-        set_password(session, world.people["ada"], "correct horse staple", at=world.clock(), by="x")
+        set_password(
+            session,
+            world.people["ada"],
+            hash_password("correct horse staple"),
+            at=world.clock(),
+            by="x",
+        )
     for question, answer in SENT:
         world.submit("ada", question, answer)
     others = {"explanation": "Bobs very own words."}

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from grader.accounts.people import change_person, end_account, get_by_login, make_person
-from grader.accounts.sign_in import LINK_LIFETIME, make_sign_in_link, set_password
+from grader.accounts.sign_in import LINK_LIFETIME, hash_password, make_sign_in_link, set_password
 from grader.cli.console import (
     Command,
     JsonOption,
@@ -71,14 +71,16 @@ def add(
     as_json: JsonOption = False,
 ) -> None:
     """Add an account; `grader user link` then prints a sign-in link."""
-    password = _read_password() if password_stdin else None
-    with open_to_write() as database, database.write() as session:
-        person = make_person(
-            session, login=login, name=name, email=email, is_operator=operator, at=read_clock(),
-            by=OPERATOR,
-        )  # fmt: skip
-        if password is not None:
-            set_password(session, person, password, at=read_clock(), by=OPERATOR)
+    with open_to_write() as database:
+        # The hash must not hold the database's write lock.
+        hashed = hash_password(_read_password()) if password_stdin else None
+        with database.write() as session:
+            person = make_person(
+                session, login=login, name=name, email=email, is_operator=operator,
+                at=read_clock(), by=OPERATOR,
+            )  # fmt: skip
+            if hashed is not None:
+                set_password(session, person, hashed, at=read_clock(), by=OPERATOR)
     if as_json:
         print_json(_as_data(person))
     else:
@@ -175,17 +177,19 @@ def update_password(
         bool, typer.Option("--remove", metavar="", help="Remove the password.")
     ] = False,
 ) -> None:
-    """Set a person's password; the command prompts for it twice."""
+    """Set a person's password and sign them out everywhere; the command prompts for it twice."""
     if remove and password_stdin:
         raise OperatorError("Use either --remove or --password-stdin, not both.")
     with open_to_write() as database:
         with database.read() as session:
             get_by_login(session, login=login)
-        # The prompt must not hold the database's write lock.
-        chosen = None if remove else _read_password() if password_stdin else _ask_password()
+        # Neither the prompt nor the hash may hold the database's write lock.
+        hashed = None
+        if not remove:
+            hashed = hash_password(_read_password() if password_stdin else _ask_password())
         with database.write() as session:
             person = get_by_login(session, login=login)
-            set_password(session, person, chosen, at=read_clock(), by=OPERATOR)
+            set_password(session, person, hashed, at=read_clock(), by=OPERATOR)
     print_line(f"{'Removed' if remove else 'Set'} the password of {person.login}.")
 
 

@@ -12,6 +12,7 @@ import orjson
 from grader.grading.audit.findings import AuditCheck
 from grader.store.database import Session
 from grader.store.queries.audit import GENESIS_DIGEST, AuditLine, hash_entry
+from grader.store.queries.idempotency import hash_body
 from grader.store.queries.verification import (
     find_attempt_ids,
     stream_answered_requests,
@@ -83,7 +84,12 @@ def check_stored_responses(session: Session, tally: AuditCheck) -> None:
             if isinstance(line, UnreadableRow):
                 tally.report(line.id, "The stored response to this key cannot be read.")
                 continue
-            key, body = line
+            key, digest, body = line
+            if body is None:
+                tally.report(key, "The stored response to this key is missing.")
+                continue
+            if hash_body(body) != digest:
+                tally.report(key, "The stored response to this key does not match its digest.")
             try:
                 named.extend((key, each) for each in _find_attempt_ids(orjson.loads(body)))
             except ValueError:

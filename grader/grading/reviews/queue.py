@@ -88,11 +88,10 @@ class ReviewQueue:
         """The open attempts of others, beginning after an attempt and going round in a circle."""
         ids = [each.attempt.id for each in self.entries]
         start = ids.index(after) + 1 if after in ids else 0
-        own = membership.enrolment.id if membership.enrolment else None
         return [
             each
             for each in (*self.entries[start:], *self.entries[:start])
-            if not each.is_done and each.attempt.enrolment_id != own
+            if not each.is_done and not membership.owns(each.attempt.enrolment_id)
         ]
 
 

@@ -32,6 +32,7 @@ from grader.grading.idempotency import (
     IdempotencyKey,
     IdempotentResponse,
     make_idempotency_record,
+    refuse_new_keys,
     replay_response,
 )
 from grader.grading.locks import lock_students
@@ -295,10 +296,16 @@ class _Batch:
 
         An answer that was sent before, but judged by another rubric, is no repeat, and is free.
         """
-        for each in pending:
-            same = _find_same_attempt(each)
+        found = [(each, _find_same_attempt(each)) for each in pending]
+        # The policy limits new attempts. Repeats have no limit, so only their keys are counted.
+        callers = {each.request.key.caller for each, same in found if same and each.request.key}
+        refused = refuse_new_keys(self.session, callers, at=self.at) if callers else {}
+        for each, same in found:
+            key = each.request.key
             repeated = _find_outdated_attempt(each)
-            if same is not None:
+            if same is not None and key is not None and key.caller in refused:
+                self.results[each.number] = refused[key.caller]
+            elif same is not None:
                 report = self._report_again(each, *same)
                 self._answer(each, 200, same[0].id, report.model_dump_json())
             elif repeated is not None or each.policy.count_left(each.used):

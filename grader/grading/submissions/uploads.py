@@ -15,19 +15,22 @@ from typing import Any
 
 from grader.accounts.callers import Caller, Membership, get_viewer_membership
 from grader.errors import AnswerRefused, FieldError, MalformedRequest, NotFound, RequestRefused
+from grader.grading.locks import lock_uploads
 from grader.reading.answer import DIGEST
 from grader.store.database import Session
 from grader.store.queries.submissions import (
     UploadLine,
     add_upload,
-    count_upload_bytes,
+    count_uploads,
     find_upload_content,
     find_uploads,
 )
 from grader.store.rows import make_id
 
 MAX_BYTES = 10 * 1024 * 1024
+#: Maximum bytes and files of a student in a course run.
 MAX_TOTAL_BYTES = 100 * 1024 * 1024
+MAX_FILES = 500
 # A link in a text.
 _REFERENCE = re.compile(rf"\]\(({DIGEST.pattern})\)")
 _MAX_NAME_LENGTH = 100
@@ -50,16 +53,24 @@ def upload(
     ------
     MalformedRequest
         Where it is no PDF or too large.
-    Refused
+    RequestRefused
         Where the caller has sent too much in all.
     """
     enrolment = membership.need_enrolment()
     _refuse_other_content(content)
     digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    lock_uploads(session, enrolment_id=enrolment.id)
     found = find_uploads(session, enrolment_id=enrolment.id, digests=[digest])
     if digest in found:
         return found[digest]
-    if count_upload_bytes(session, enrolment_id=enrolment.id) + len(content) > MAX_TOTAL_BYTES:
+    files, size = count_uploads(session, enrolment_id=enrolment.id)
+    if files >= MAX_FILES:
+        raise RequestRefused(
+            f"You have sent {MAX_FILES} files, and no more are allowed; "
+            "ask your instructor before you send another one.",
+            code="file.too_many",
+        )
+    if size + len(content) > MAX_TOTAL_BYTES:
         raise RequestRefused(
             f"Your files have more than {MAX_TOTAL_BYTES >> 20} MB in all; "
             "ask your instructor before you send another one.",

@@ -133,13 +133,12 @@ def _select_enrolments(dialect: str) -> Select[Any]:
 
 
 _PLACE = (
-    select(*_RUN, *_ENROLMENT)
+    select(*_RUN, *_ENROLMENT, EnrolmentRow.left_at.is_not(None))
     .outerjoin(
         EnrolmentRow,
         and_(
             EnrolmentRow.run_id == RunRow.id,
             EnrolmentRow.person_id == bindparam("person_id"),
-            EnrolmentRow.left_at.is_(None),
         ),
     )
     .where(RunRow.id == bindparam("run_id"))
@@ -148,14 +147,17 @@ _PLACE = (
 
 def find_place(
     session: Session, *, run_id: str, person_id: str | None
-) -> tuple[RunLine, EnrolmentLine | None] | None:
-    """A course run with a person's place there, if there is one; None for an unknown run."""
+) -> tuple[RunLine, EnrolmentLine | None, bool] | None:
+    """A course run, a person's place there if there is one, and whether the person has left it.
+
+    None for an unknown run.
+    """
     parameters = {"run_id": run_id, "person_id": person_id}
     row = find_row(session, _PLACE, parameters)
     if row is None:
         return None
-    run, place = row[: len(_RUN)], row[len(_RUN) :]
-    return RunLine(*run), None if place[0] is None else _to_enrolment(place)
+    run, place, has_left = row[: len(_RUN)], row[len(_RUN) : -1], row[-1]
+    return RunLine(*run), None if place[0] is None else _to_enrolment(place), bool(has_left)
 
 
 _OWN_ENROLMENTS = (

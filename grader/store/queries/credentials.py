@@ -8,14 +8,20 @@ from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, Update, bindparam, func, insert, or_, select, update
+from sqlalchemy import Select, Update, bindparam, delete, func, insert, or_, select, update
 
 from grader.errors import NotFound
+from grader.store.bulk import insert_rows
 from grader.store.database import Session
 from grader.store.keys import bind_keys, get_dialect, list_by_keys, make_key_table, match_keys
 from grader.store.queries.people import PERSON_COLUMNS, PersonLine
 from grader.store.rows import get_table, to_line
-from grader.store.tables.credentials import BrowserSessionRow, SignInLinkRow, TokenRow
+from grader.store.tables.credentials import (
+    BrowserSessionRow,
+    FailedSignInRow,
+    SignInLinkRow,
+    TokenRow,
+)
 from grader.store.tables.people import PersonRow
 
 
@@ -49,12 +55,20 @@ _TOKEN = (
 )
 
 
-def add_token(session: Session, token: TokenLine, *, digest: str, by: str) -> None:
-    """Add a token by its hash."""
-    add_tokens(session, [(token, digest)], by=by)
+def add_token(
+    session: Session, token: TokenLine, *, digest: str, by: str, maker_id: str | None
+) -> None:
+    """Add a token by its hash; `maker_id` is the person behind `by`."""
+    add_tokens(session, [(token, digest)], by=by, maker_id=maker_id)
 
 
-def add_tokens(session: Session, tokens: Iterable[tuple[TokenLine, str]], *, by: str) -> None:
+def add_tokens(
+    session: Session,
+    tokens: Iterable[tuple[TokenLine, str]],
+    *,
+    by: str,
+    maker_id: str | None = None,
+) -> None:
     """Add tokens, each by its hash."""
     rows = [
         {
@@ -66,6 +80,7 @@ def add_tokens(session: Session, tokens: Iterable[tuple[TokenLine, str]], *, by:
             "run_id": token.run_id,
             "scopes": list(token.scopes),
             "by": by,
+            "maker_id": maker_id,
             "made_at": token.made_at,
             "expires_at": token.expires_at,
         }
@@ -83,6 +98,7 @@ class ValidToken(NamedTuple):
     scopes: tuple[str, ...]
     expires_at: datetime
     used_at: datetime | None
+    maker_id: str | None
     person: PersonLine | None
 
 
@@ -94,16 +110,18 @@ def find_tokens(session: Session, *, digests: Iterable[str]) -> dict[str, ValidT
     statement = _select_tokens(get_dialect(session))
     found = {}
     for row in list_by_keys(session, statement, ((each,) for each in digests)):
-        digest, token_id, run_id, scopes, expires_at, used_at, *owner = row
+        digest, token_id, run_id, scopes, expires_at, used_at, maker_id, *owner = row
         person = None if owner[0] is None else PersonLine(*owner)
-        found[digest] = ValidToken(token_id, run_id, tuple(scopes), expires_at, used_at, person)
+        found[digest] = ValidToken(
+            token_id, run_id, tuple(scopes), expires_at, used_at, maker_id, person
+        )
     return found
 
 
 @cache
 def _select_tokens(dialect: str) -> Select[Any]:
     keys = make_key_table(dialect, "digest")
-    names = ("digest", "id", "run_id", "scopes", "expires_at", "used_at")
+    names = ("digest", "id", "run_id", "scopes", "expires_at", "used_at", "maker_id")
     return (
         select(*(getattr(TokenRow, name) for name in names), *PERSON_COLUMNS)
         .join(keys, match_keys(keys, TokenRow))
@@ -130,6 +148,17 @@ def list_tokens(
     owner = TokenRow.person_id == person_id if person_id else TokenRow.run_id == run_id
     statement = select(*_TOKEN).where(owner).order_by(TokenRow.made_at.desc(), TokenRow.id.desc())
     return [_to_token_line(tuple(row)) for row in session.execute(statement)]
+
+
+def count_tokens_in_force(
+    session: Session, *, person_id: str | None = None, run_id: str | None = None, at: datetime
+) -> int:
+    """The number of tokens of a person or of a course run that may be used."""
+    owner = TokenRow.person_id == person_id if person_id else TokenRow.run_id == run_id
+    statement = select(func.count()).where(
+        owner, TokenRow.revoked_at.is_(None), TokenRow.expires_at > at
+    )
+    return session.scalar(statement) or 0
 
 
 def revoke_token(
@@ -247,25 +276,94 @@ def end_browser_session(session: Session, *, digest: str, at: datetime) -> None:
     )
 
 
-def end_all_credentials(session: Session, *, person_id: str, at: datetime) -> list[str]:
-    """End every session, token and link of a person; returns the ids of the revoked tokens."""
+class BrowserSessionLine(NamedTuple):
+    """A browser session as its person sees it."""
+
+    digest: str
+    made_at: datetime
+    expires_at: datetime
+
+
+def list_browser_sessions(
+    session: Session, *, person_id: str, at: datetime, limit: int
+) -> list[BrowserSessionLine]:
+    """A person's sessions that may be used, the newest first."""
+    statement = (
+        select(*(getattr(BrowserSessionRow, name) for name in BrowserSessionLine._fields))
+        .where(
+            BrowserSessionRow.person_id == person_id,
+            BrowserSessionRow.ended_at.is_(None),
+            BrowserSessionRow.expires_at > at,
+        )
+        .order_by(BrowserSessionRow.made_at.desc(), BrowserSessionRow.digest)
+        .limit(limit)
+    )
+    return [BrowserSessionLine(*row) for row in session.execute(statement)]
+
+
+def end_browser_sessions(session: Session, *, person_id: str, at: datetime) -> None:
+    """End every browser session of a person."""
     session.execute(
         update(BrowserSessionRow)
         .where(BrowserSessionRow.person_id == person_id, BrowserSessionRow.ended_at.is_(None))
         .values(ended_at=at)
     )
-    revoked = session.scalars(
+
+
+def revoke_tokens(session: Session, *, person_id: str, at: datetime) -> list[str]:
+    """Revoke every token of a person; returns the ids of those that were not revoked before."""
+    revoked = session.execute(
         update(TokenRow)
         .where(TokenRow.person_id == person_id, TokenRow.revoked_at.is_(None))
         .values(revoked_at=at)
         .returning(TokenRow.id)
-    ).all()
+    )
+    return sorted(revoked.scalars())
+
+
+def end_all_credentials(session: Session, *, person_id: str, at: datetime) -> list[str]:
+    """End every session, token and link of a person; returns the ids of the revoked tokens."""
+    end_browser_sessions(session, person_id=person_id, at=at)
+    revoked = revoke_tokens(session, person_id=person_id, at=at)
     session.execute(
         update(SignInLinkRow)
         .where(SignInLinkRow.person_id == person_id, SignInLinkRow.used_at.is_(None))
         .values(used_at=at)
     )
-    return list(revoked)
+    return revoked
+
+
+class FailedSignIns(NamedTuple):
+    """The wrong passwords for a login since a time."""
+
+    tries: int
+    began_at: datetime
+
+
+def find_failed_sign_ins(session: Session, *, login_digest: str) -> FailedSignIns | None:
+    """The wrong passwords that were noted for a login."""
+    statement = select(FailedSignInRow.tries, FailedSignInRow.began_at).where(
+        FailedSignInRow.login_digest == login_digest
+    )
+    row = session.execute(statement).one_or_none()
+    return FailedSignIns(*row) if row else None
+
+
+def put_failed_sign_ins(session: Session, *, login_digest: str, failed: FailedSignIns) -> None:
+    """Note the wrong passwords for a login, instead of what was noted before."""
+    names = ("login_digest", *FailedSignIns._fields)
+    row = (login_digest, *failed)
+    insert_rows(session, get_table(FailedSignInRow), names, [row], key=("login_digest",))
+
+
+def delete_failed_sign_ins(session: Session, *, login_digest: str) -> None:
+    """Forget the wrong passwords for a login."""
+    session.execute(delete(FailedSignInRow).where(FailedSignInRow.login_digest == login_digest))
+
+
+def delete_old_failed_sign_ins(session: Session, *, before: datetime) -> None:
+    """Forget wrong passwords that were tried first before a time."""
+    session.execute(delete(FailedSignInRow).where(FailedSignInRow.began_at < before))
 
 
 def list_all_tokens(session: Session) -> list[tuple[TokenLine, str]]:

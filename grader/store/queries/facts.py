@@ -95,7 +95,7 @@ _RECORDINGS = {
     ),
     RecordedTable.TOKENS: _Recording(
         TokenRow,
-        ("person_id", "run_id", "scopes", "by", "made_at", "expires_at", "revoked_at"),
+        ("person_id", "run_id", "maker_id", "scopes", "by", "made_at", "expires_at", "revoked_at"),
         hashed=("digest", "hint", "label"),
     ),
     RecordedTable.RUBRIC_TEXTS: _Recording(RubricTextRow, (), hashed=("text",), key=("version",)),

@@ -118,9 +118,10 @@ def find_upload_content(session: Session, *, upload_id: str) -> tuple[UploadLine
     return (to_line(UploadLine, row[:-1]), row[-1]) if row else None
 
 
-def count_upload_bytes(session: Session, *, enrolment_id: str) -> int:
-    """The total size of a student's files, in bytes."""
-    statement = select(func.coalesce(func.sum(UploadRow.size), 0)).where(
+def count_uploads(session: Session, *, enrolment_id: str) -> tuple[int, int]:
+    """The number of a student's files, and their total size in bytes."""
+    statement = select(func.count(), func.coalesce(func.sum(UploadRow.size), 0)).where(
         UploadRow.enrolment_id == enrolment_id
     )
-    return int(session.scalar(statement) or 0)
+    files, size = session.execute(statement).one()
+    return int(files), int(size)

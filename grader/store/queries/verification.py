@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Integer,
@@ -47,7 +47,9 @@ from grader.store.tables.attempts import (
 from grader.store.tables.audit_keys import AuditEntryRow
 from grader.store.tables.credentials import (
     BrowserSessionRow,
+    FailedSignInRow,
     IdempotencyKeyRow,
+    IdempotentResponseRow,
     SignInLinkRow,
     TokenRow,
 )
@@ -399,13 +401,27 @@ def stream_recorded_facts(session: Session) -> Iterator[FactsEntry | UnreadableR
             yield entry
 
 
-def stream_answered_requests(session: Session) -> Iterator[tuple[str, str] | UnreadableRow]:
-    """All idempotency keys, each with the body of its response."""
-    columns = (IdempotencyKeyRow.key, IdempotencyKeyRow.body)
-    statement = select(*to_raw_columns(columns)).order_by(
-        IdempotencyKeyRow.caller, IdempotencyKeyRow.key
+class StoredResponse(NamedTuple):
+    """An idempotency key with the digest and the body of its response; None if that is gone."""
+
+    key: str
+    digest: str
+    body: str | None
+
+
+def stream_answered_requests(session: Session) -> Iterator[StoredResponse | UnreadableRow]:
+    """All idempotency keys with their responses."""
+    columns = (
+        IdempotencyKeyRow.key, IdempotencyKeyRow.body_digest, IdempotentResponseRow.body,
+    )  # fmt: skip
+    statement = (
+        select(*to_raw_columns(columns))
+        .outerjoin(
+            IdempotentResponseRow, IdempotentResponseRow.digest == IdempotencyKeyRow.body_digest
+        )
+        .order_by(IdempotencyKeyRow.caller, IdempotencyKeyRow.key)
     )
-    return stream_rows(session, statement, columns, lambda values: (values[0], values[1]))
+    return stream_rows(session, statement, columns, lambda values: StoredResponse(*values))
 
 
 def count_rows(session: Session) -> dict[str, int]:
@@ -423,7 +439,8 @@ def count_rows(session: Session) -> dict[str, int]:
 #: Tables that no other check reads whole.
 _OTHER_TABLES = (
     EnrolmentRow, TokenRow, UploadRow, VariantRow, ViewRow, DraftRow, ClaimRow, GradeRow, TotalRow,
-    IdempotencyKeyRow, SignInLinkRow, BrowserSessionRow, FillRow, IntegrityCheckRow, ResemblanceRow,
+    IdempotencyKeyRow, SignInLinkRow, BrowserSessionRow, FailedSignInRow, FillRow,
+    IntegrityCheckRow, ResemblanceRow,
 )  # fmt: skip
 
 

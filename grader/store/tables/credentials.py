@@ -32,6 +32,9 @@ class TokenRow(Base):
     expires_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
     used_at: Mapped[datetime | None]
+    #: The person behind `by`, who may be a service; None where the command line made it. It is
+    #: sorted last, since it was added last.
+    maker_id: Mapped[Id | None] = mapped_column(ForeignKey("people.id"), sort_order=1)
 
 
 class SignInLinkRow(Base):
@@ -61,8 +64,19 @@ class BrowserSessionRow(Base):
     ended_at: Mapped[datetime | None]
 
 
+class FailedSignInRow(Base):
+    """Passwords that were tried for a login, right ones excepted; it need not exist."""
+
+    __tablename__ = "failed_sign_ins"
+    __table_args__ = (Index(None, "began_at"),)
+
+    login_digest: Mapped[Digest] = mapped_column(primary_key=True)
+    tries: Mapped[int]
+    began_at: Mapped[datetime]
+
+
 class IdempotencyKeyRow(Base):
-    """The response to a request with this key, to be replayed if the request is sent again."""
+    """A request with a key, by which its response is replayed if it is sent again."""
 
     __tablename__ = "idempotency_keys"
     __table_args__ = (Index(None, "made_at"),)
@@ -71,5 +85,18 @@ class IdempotencyKeyRow(Base):
     key: Mapped[Name] = mapped_column(primary_key=True)
     request_digest: Mapped[Digest]
     status: Mapped[int]
+    made_at: Mapped[datetime]
+    #: The response, which may be that of other keys as well.
+    body_digest: Mapped[Digest] = mapped_column(sort_order=1)
+
+
+class IdempotentResponseRow(Base):
+    """The body of a response, stored once for all keys that got it."""
+
+    __tablename__ = "idempotent_responses"
+    __table_args__ = (Index(None, "made_at"),)
+
+    digest: Mapped[Digest] = mapped_column(primary_key=True)
     body: Mapped[Prose]
+    #: When the newest key got it, so that it is deleted after all of them.
     made_at: Mapped[datetime]

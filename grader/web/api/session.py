@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from grader.accounts.callers import check_session
-from grader.accounts.sign_in import MAX_PASSWORD_LENGTH, make_csrf_token, sign_out
-from grader.errors import NotSignedIn, TooManyRequests
+from grader.accounts.callers import check_session, hash_secret
+from grader.accounts.sign_in import (
+    MAX_PASSWORD_LENGTH,
+    make_csrf_token,
+    sign_out,
+    sign_out_everywhere,
+)
+from grader.accounts.tokens import revoke_all_own_tokens
+from grader.domain.roles import Scope
+from grader.errors import MissingRole, MissingScope, NotSignedIn, TooManyRequests
 from grader.grading.signing import SigningKey
+from grader.store.database import Session
 from grader.store.queries.audit import list_signing_keys
+from grader.store.queries.credentials import list_browser_sessions
 from grader.web.api.models import ApiModel, KeyRead
 from grader.web.auth import (
+    CredentialsOwner,
     describe_access,
     find_session_secret,
     get_cookie_name,
@@ -108,6 +119,62 @@ async def delete_session(
         raise NotSignedIn
     refuse_forged(request, secret, request.headers.get("X-CSRF-Token", ""))
     await service.writer.run(lambda session: sign_out(session, secret, at=at))
+    response.delete_cookie(get_cookie_name(service), path="/")
+
+
+#: Maximum sessions that are listed, the newest first.
+_MAX_LISTED = 100
+_OWNER_ERRORS = build_error_responses(NotSignedIn, MissingScope, MissingRole, TooManyRequests, 503)
+
+
+class OpenSessionRead(ApiModel):
+    """A browser in which somebody is signed in."""
+
+    made_at: datetime
+    expires_at: datetime
+    is_current: bool = Field(description="Whether this request comes from it.")
+
+
+@router.get(
+    "/sessions",
+    summary="My sessions",
+    responses=_OWNER_ERRORS,
+    openapi_extra=describe_access(Scope.TOKENS, "any person"),
+)
+def get_sessions(
+    request: Request, caller: CredentialsOwner, service: ServiceDep, at: ReceivedAt
+) -> list[OpenSessionRead]:
+    """The browsers in which you are signed in, newest first; at most 100."""
+    person, secret = caller.need_person(), find_session_secret(request)
+    current = hash_secret(secret) if secret else ""
+    with service.database.read() as session:
+        lines = list_browser_sessions(session, person_id=person.id, at=at, limit=_MAX_LISTED)
+    return [OpenSessionRead.of(each, is_current=each.digest == current) for each in lines]
+
+
+@router.delete(
+    "/sessions",
+    summary="Sign out everywhere",
+    status_code=204,
+    responses=_OWNER_ERRORS | build_error_responses(422),
+    openapi_extra=describe_access(Scope.TOKENS, "any person"),
+)
+async def delete_sessions(
+    response: Response,
+    caller: CredentialsOwner,
+    service: ServiceDep,
+    at: ReceivedAt,
+    tokens: Annotated[bool, Query(description="Revoke all your tokens as well.")] = False,
+) -> None:
+    """End your sessions in all browsers; your tokens stay, unless you say otherwise."""
+    person = caller.need_person()
+
+    def end(session: Session) -> None:
+        sign_out_everywhere(session, person, at=at)
+        if tokens:
+            revoke_all_own_tokens(session, person, at=at)
+
+    await service.writer.run(end)
     response.delete_cookie(get_cookie_name(service), path="/")
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from pydantic import Field
 
-from grader.accounts.callers import Caller
 from grader.accounts.tokens import (
     make_own_token,
     make_service_token,
@@ -24,7 +21,7 @@ from grader.errors import (
 from grader.store.queries.credentials import list_tokens
 from grader.web.api import models as m
 from grader.web.api.idempotency import COURSE_ERRORS
-from grader.web.auth import TokenManager, describe_access, make_caller_dependency
+from grader.web.auth import CredentialsOwner, TokenManager, describe_access
 from grader.web.errors.openapi import build_error_responses
 from grader.web.http.body import RequestBody, StrictRoute
 from grader.web.params import TokenId
@@ -89,9 +86,6 @@ async def delete_service_token(
     )
 
 
-_Owner = Annotated[Caller, Depends(make_caller_dependency(Scope.TOKENS))]
-
-
 @router.post(
     "/tokens",
     summary="Make a token for myself",
@@ -102,7 +96,7 @@ _Owner = Annotated[Caller, Depends(make_caller_dependency(Scope.TOKENS))]
     openapi_extra=describe_access(Scope.TOKENS, "any person"),
 )
 async def create_token(
-    body: TokenCreate, caller: _Owner, service: ServiceDep, at: ReceivedAt
+    body: TokenCreate, caller: CredentialsOwner, service: ServiceDep, at: ReceivedAt
 ) -> m.TokenCreated:
     """Make a personal token with some of your own scopes; it is shown only once."""
     token = await service.writer.run(
@@ -119,7 +113,7 @@ async def create_token(
     responses=build_error_responses(NotSignedIn, MissingScope, MissingRole, TooManyRequests, 503),
     openapi_extra=describe_access(Scope.TOKENS, "any person"),
 )
-def get_tokens(caller: _Owner, service: ServiceDep) -> list[m.TokenRead]:
+def get_tokens(caller: CredentialsOwner, service: ServiceDep) -> list[m.TokenRead]:
     """Your own tokens."""
     person = caller.need_person()
     with service.database.read() as session:
@@ -135,7 +129,7 @@ def get_tokens(caller: _Owner, service: ServiceDep) -> list[m.TokenRead]:
     openapi_extra=describe_access(Scope.TOKENS, "any person"),
 )
 async def delete_token(
-    token_id: TokenId, caller: _Owner, service: ServiceDep, at: ReceivedAt
+    token_id: TokenId, caller: CredentialsOwner, service: ServiceDep, at: ReceivedAt
 ) -> None:
     """Revoke one of your own tokens, effective immediately."""
     await service.writer.run(

@@ -143,6 +143,9 @@ _REFUSED = {
     ),
     "course.exists": Meaning("This course already exists", "Choose another name."),
     "person.exists": Meaning("This person already exists", "Choose another login."),
+    "tokens.too_many": Meaning(
+        "There are too many tokens", "Revoke those that are not needed any more."
+    ),
     "link.not_allowed": Meaning(
         "This person signs in another way", "The detail says who may create a link for whom."
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from grader.web.pages import sign_in, tokens
+from grader.web.pages import account, sign_in, tokens
 from grader.web.pages.gradebook import dashboard, student_question
 from grader.web.pages.review import routes
 from grader.web.pages.staff import (
@@ -27,6 +27,7 @@ _ROUTERS = (
     drafts.router,
     downloads.router,
     tokens.router,
+    account.router,
     home.router,
     dashboard.router,
     student_question.router,

@@ -11,8 +11,9 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from grader.accounts.sign_in import NewSession, sign_out
-from grader.errors import NotSignedIn
+from grader.errors import KeysetError, NotSignedIn, TooManyRequests, Unavailable
 from grader.web.auth import get_cookie_name
+from grader.web.errors.problems import build_error_headers, to_problem
 from grader.web.http.body import read_form
 from grader.web.pages.context import FormDep, Page
 from grader.web.pages.rendering import PageRoute, render
@@ -45,8 +46,8 @@ async def sign_in(request: Request, service: ServiceDep, at: ReceivedAt) -> Resp
         signed_in = await open_session_by_password(
             service, form.get("login", ""), form.get("password", ""), at=at
         )
-    except NotSignedIn as error:
-        return _render_page(request, problem=str(error), next=target, status=401)
+    except (NotSignedIn, TooManyRequests, Unavailable) as error:
+        return _render_refusal(request, error, next=target)
     return _redirect_signed_in(service, signed_in, target)
 
 
@@ -65,7 +66,7 @@ async def sign_in_once(
     try:
         signed_in = await open_session_by_code(service, code, at=at)
     except NotSignedIn as error:
-        return _render_page(request, problem=str(error), is_link=True, status=401)
+        return _render_refusal(request, error, is_link=True)
     return _redirect_signed_in(service, signed_in, "/")
 
 
@@ -84,6 +85,15 @@ def _redirect_signed_in(service: Service, signed_in: NewSession, target: str) ->
     response = RedirectResponse(target if is_ours else "/", status_code=303)
     set_session_cookie(response, service, signed_in)
     return response
+
+
+def _render_refusal(
+    request: Request, error: KeysetError, *, next: str = "/", is_link: bool = False
+) -> Response:
+    status = to_problem(error).status
+    page = _render_page(request, problem=str(error), next=next, is_link=is_link, status=status)
+    page.headers.update(build_error_headers(error))
+    return page
 
 
 def _render_page(

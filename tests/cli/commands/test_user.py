@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.accounts.sign_in import check_password
+from grader.accounts.sign_in import find_password, verify_password
 from grader.errors import NotSignedIn
 from tests.support.audit_entries import list_audit_entries
 from tests.support.command_line import data_of, run
@@ -85,17 +85,17 @@ def test_a_password_is_asked_for_twice(folder: Path) -> None:
     succeed("user", "password", "ada", sent=typed)
 
     with reading(folder) as session:
-        assert check_password(session, login="ada", password="correct horse")
+        assert verify_password(find_password(session, login="ada"), "correct horse")
 
 
 def test_a_password_comes_from_standard_input_and_goes_again(folder: Path) -> None:
     succeed("user", "add", "ada", "--name", "A", "--password-stdin", sent="correct horse\n")
     with reading(folder) as session:
-        assert check_password(session, login="ada", password="correct horse")
+        assert verify_password(find_password(session, login="ada"), "correct horse")
     succeed("user", "password", "ada", "--remove")
 
     with reading(folder) as session, pytest.raises(NotSignedIn):
-        check_password(session, login="ada", password="correct horse")
+        verify_password(find_password(session, login="ada"), "correct horse")
 
 
 def test_an_account_with_a_password_that_is_too_short_is_not_made() -> None:

@@ -168,7 +168,9 @@ def test_what_was_tampered_with_is_listed_by_its_id(
                 text("UPDATE audit SET subject = 'somebody else' WHERE number = 2"),
             )
             session.execute(
-                text("UPDATE idempotency_keys SET key = :key, body = '' WHERE key = 'bob 1'"),
+                text(
+                    "UPDATE idempotency_keys SET key = :key, body_digest = '' WHERE key = 'bob 1'"
+                ),
                 {"key": "\x1b[2J[red]"},
             )
     monkeypatch.setenv("GRADER_DATABASE_URL", sqlite_url)
@@ -180,7 +182,7 @@ def test_what_was_tampered_with_is_listed_by_its_id(
     assert "✓  judgements" in result.stdout
     # Whoever wrote into the store cannot move the cursor.
     assert "\x1b" not in result.stdout
-    assert "idempotency: ?[2J[red]: The stored response to this key is not JSON." in result.stdout
+    assert "idempotency: ?[2J[red]: The stored response to this key is missing." in result.stdout
     assert "discrepancies: attempts, audit chain, idempotency." in result.stdout
 
 

@@ -423,14 +423,15 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
         ),
         tampered(
             "an answer to a key",
-            "UPDATE idempotency_keys SET body = replace(body, 'att_', 'att_x')"
-            " WHERE key = 'cora late'",
+            "UPDATE idempotent_responses SET body = replace(body, 'att_', 'att_x')"
+            " WHERE digest = (SELECT body_digest FROM idempotency_keys WHERE key = 'cora late')",
             by="idempotency",
             said="which is missing.",
         ),
         tampered(
             "an answer to a key that is no JSON",
-            "UPDATE idempotency_keys SET body = '' WHERE key = 'cora late'",
+            "UPDATE idempotent_responses SET body = ''"
+            " WHERE digest = (SELECT body_digest FROM idempotency_keys WHERE key = 'cora late')",
             by="idempotency",
             said="The stored response to this key is not JSON.",
         ),
@@ -501,8 +502,8 @@ def test_a_damaged_value_hides_nothing_behind_it(store: Store) -> None:
 
 def test_all_discrepancies_are_counted_and_fifty_are_shown(store: Store) -> None:
     copies = [
-        "INSERT INTO idempotency_keys (caller, key, request_digest, status, body, made_at)"
-        f" SELECT caller, 'copy {number}', request_digest, status, '', made_at"
+        "INSERT INTO idempotency_keys (caller, key, request_digest, status, body_digest, made_at)"
+        f" SELECT caller, 'copy {number}', request_digest, status, 'none', made_at"
         " FROM idempotency_keys WHERE key = 'cora late'"
         for number in range(MAX_DISCREPANCIES + 10)
     ]

@@ -7,7 +7,6 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,10 +22,10 @@ from grader.store.database import Database, Session, open_database
 from grader.store.queries.attempts import list_judged
 from grader.store.queries.courses import EnrolmentLine, find_enrolments, get_run
 from grader.store.queries.grades import find_grades
-from grader.store.writer import Writer
 from tests.support.mending import NEARLY, ONE, SLIPS, slips
 from tests.support.rubrics import shipped
 from tests.support.world import DUE, EXPLORATION, World, make_service
+from tests.support.writers import start_writers
 
 POSTS = 64
 
@@ -35,19 +34,6 @@ POSTS = 64
 def world(database: Database) -> Iterator[World]:
     with make_service(database, published={"one": (EXPLORATION,), "two": ()}) as world:
         yield world
-
-
-@contextmanager
-def writers(world: World, count: int) -> Iterator[list[Writer]]:
-    """Writers with connections of their own, as several processes have."""
-    url = world.database.url.render_as_string(hide_password=False)
-    databases = [open_database(url) for _ in range(count)]
-    started = [Writer(each).start() for each in databases]
-    yield started
-    for writer in started:
-        writer.stop()
-    for database in databases:
-        database.close()
 
 
 def enrolment_of(world: World, login: str) -> EnrolmentLine:
@@ -73,7 +59,7 @@ def post_all(
         except KeysetError as error:
             return error
 
-    with writers(world, processes) as started, ThreadPoolExecutor(len(sendings)) as pool:
+    with start_writers(world, processes) as started, ThreadPoolExecutor(len(sendings)) as pool:
         return list(pool.map(post, range(len(sendings))))
 
 

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 from httpx2 import Response
 
 from grader.accounts.people import end_account
-from grader.accounts.sign_in import SESSION_LIFETIME, set_password
+from grader.accounts.sign_in import SESSION_LIFETIME, hash_password, set_password
 from grader.domain.roles import Role
 from grader.store.database import Database, open_database
 from grader.web.auth import CSRF_HEADER, SESSION_COOKIE
@@ -51,7 +51,9 @@ def opened(folder: Path, **more: Any) -> Iterator[World]:
 
 def give_password(world: World, login: str) -> None:
     with world.database.write() as session:
-        set_password(session, world.people[login], PASSWORD, at=world.clock(), by="test")
+        set_password(
+            session, world.people[login], hash_password(PASSWORD), at=world.clock(), by="test"
+        )
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from grader.accounts.sign_in import set_password
+from grader.accounts.sign_in import hash_password, set_password
 from grader.rubric.catalog import Rubric
 from grader.store.database import Database
 from grader.web.pages.format import to_html
@@ -245,7 +245,13 @@ def test_an_override_leads_from_the_grades_to_the_students_notice(world: World) 
 
 def test_whoever_signs_in_comes_back_and_never_to_another_site(world: World) -> None:
     with world.database.write() as session:
-        set_password(session, world.people["ada"], "correct horse", at=world.clock(), by="test")
+        set_password(
+            session,
+            world.people["ada"],
+            hash_password("correct horse"),
+            at=world.clock(),
+            by="test",
+        )
     form = {"login": "ada", "password": "correct horse"}
     goals = {AVERAGE: AVERAGE, "//evil.example": "/", "https://evil.example": "/", "/\\evil": "/"}
     for goal, wanted in goals.items():
