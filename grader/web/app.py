@@ -74,7 +74,7 @@ def make_app(
         lifespan=run,
         docs_url=None,
         redoc_url=None,
-        openapi_url="/openapi.json",
+        openapi_url=None,
         # Problems are described by us, route by route.
         separate_input_output_schemas=False,
         generate_unique_id_function=_operation_id,
@@ -99,7 +99,7 @@ def make_app(
     app.include_router(health.router)
     install_openapi(app)
     _describe_security(app)
-    install_manual(app)
+    install_manual(app, base_url=service.base_url)
     install_route_table(app)
     install_middleware(app, clock=service.clock, logs=service.logs, metrics=service.metrics)
     return app
