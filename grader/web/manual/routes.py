@@ -63,8 +63,10 @@ class _StaticPage:
 
     async def show(self, request: Request) -> Response:
         """Send the page, unless the browser says that it has it."""
-        # To make it takes too long for the event loop.
-        made = self._made or await run_in_threadpool(self._get_or_make)
+        made = self._made
+        if made is None:
+            # It takes too long for the event loop.
+            made = await run_in_threadpool(self._get_or_make)
         known = request.headers.get("if-none-match", "")
         if made.headers["etag"] in [tag.strip(" W/") for tag in known.split(",")]:
             return NotModifiedResponse(made.headers)
@@ -72,13 +74,14 @@ class _StaticPage:
 
     def _get_or_make(self) -> Response:
         with self._lock:
-            if self._made is None:
-                made = self._make()
-                digest = hashlib.sha256(bytes(made.body)).hexdigest()
-                made.headers["ETag"] = f'"{digest[:32]}"'
-                made.headers["Cache-Control"] = _CACHE_CONTROL
-                self._made = made
-            return self._made
+            if self._made is not None:
+                return self._made
+            made = self._make()
+            digest = hashlib.sha256(bytes(made.body)).hexdigest()
+            made.headers["ETag"] = f'"{digest[:32]}"'
+            made.headers["Cache-Control"] = _CACHE_CONTROL
+            self._made = made
+            return made
 
 
 def install_manual(app: FastAPI, *, base_url: str) -> None:

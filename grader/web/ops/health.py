@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Response
 
 from grader import __version__
-from grader.errors import Unavailable
+from grader.accounts.callers import Caller
+from grader.domain.roles import Scope
+from grader.errors import MissingRole, MissingScope, NotSignedIn, TooManyRequests, Unavailable
 from grader.feedback.base import ReportModel
 from grader.store.migrations import has_pending_revisions
 from grader.store.queries.courses import list_runs
+from grader.web.auth import describe_access, make_operator_dependency
 from grader.web.errors.openapi import build_error_responses
 from grader.web.ops.metrics import CONTENT_TYPE, render_metrics
 from grader.web.service import ServiceDep
@@ -46,9 +51,16 @@ def get_readiness(service: ServiceDep) -> Health:
     "/metrics",
     summary="What was counted",
     response_class=Response,
-    responses={200: {"content": {"text/plain": {}}}},
+    responses={
+        200: {"content": {"text/plain": {}}},
+        **build_error_responses(NotSignedIn, MissingScope, MissingRole, TooManyRequests, 503),
+    },
+    openapi_extra=describe_access(Scope.METRICS, "operators"),
 )
-async def get_metrics(service: ServiceDep) -> Response:
-    """The metrics, for Prometheus."""
+def get_metrics(
+    service: ServiceDep,
+    operator: Annotated[Caller, Depends(make_operator_dependency(Scope.METRICS))],
+) -> Response:
+    """What all worker processes have counted since the service started, for Prometheus."""
     service.metrics.writer_queue.set(service.writer.waiting)
     return Response(render_metrics(service.metrics), headers={"Content-Type": CONTENT_TYPE})
