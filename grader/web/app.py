@@ -88,7 +88,7 @@ def make_app(
     app.state.fast_routes = fast_routes = list[FastRoute]()
 
     def list_routes() -> list[BaseRoute]:
-        routes = _list_routes()
+        routes = list_lazy_routes()
         # Until they are here, answers are left to the app, which waits for them.
         from grader.web.api.submit_fast_path import SubmitFastRoute
 
@@ -108,7 +108,7 @@ def make_app(
 _making_routes = threading.Lock()
 
 
-def _list_routes() -> list[BaseRoute]:
+def list_lazy_routes() -> list[BaseRoute]:
     """The routes of the API and the pages, made once in a process; none of them knows its app."""
     # Two apps of a process may need them at once, and models can be built by one thread only.
     with _making_routes:
