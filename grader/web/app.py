@@ -83,6 +83,7 @@ def make_app(
     )
     app.state.service = service
     app.state.background = background
+    app.state.readiness = health.Readiness(service)
     install_problems(app)
     install_body_limits(app, caps)
     app.state.fast_routes = fast_routes = list[FastRoute]()
