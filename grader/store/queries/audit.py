@@ -10,7 +10,9 @@ from typing import Any
 
 import orjson
 from sqlalchemy import insert, select
+from sqlalchemy.exc import DBAPIError, OperationalError
 
+from grader.errors import Unavailable
 from grader.store.database import Session, lock
 from grader.store.rows import list_columns, to_line
 from grader.store.tables.audit_keys import AuditEntryRow, SigningKeyRow
@@ -47,7 +49,13 @@ def add_audit_entry(
     run_id: str | None = None,
     details: dict[str, Any] | None = None,
 ) -> None:
-    """Add an entry, in the same transaction as the change that it records."""
+    """Add an entry, in the same transaction as the change that it records.
+
+    Raises
+    ------
+    Unavailable
+        If the entry cannot be written; then the change must not happen either.
+    """
     lock(session, ["audit"])
     last = session.execute(
         select(AuditEntryRow.number, AuditEntryRow.digest)
@@ -56,7 +64,17 @@ def add_audit_entry(
     ).one_or_none()
     number, previous = (last[0] + 1, last[1]) if last else (1, GENESIS_DIGEST)
     line = AuditLine(number, at, by, run_id, action, subject, details or {}, previous, "")
-    session.execute(insert(AuditEntryRow).values(**(asdict(line) | {"digest": hash_entry(line)})))
+    values = asdict(line) | {"digest": hash_entry(line)}
+    try:
+        session.execute(insert(AuditEntryRow).values(**values))
+    except OperationalError:
+        # The database itself tells what is wrong: that its disk is full, for example.
+        raise
+    except DBAPIError as error:
+        # Nobody else adds entries now, so that to try again would not help.
+        raise Unavailable(
+            "The audit chain cannot be written; nothing was changed. The operator must look at it."
+        ) from error
 
 
 def hash_entry(line: AuditLine) -> str:
