@@ -32,6 +32,7 @@ from grader.store.queries.people import has_operator
 from grader.store.writer import Writer
 from grader.web.app import make_app
 from grader.web.http.body import BodyLimits
+from grader.web.http.hosts import make_known_hosts
 from grader.web.http.rate_limits import RateLimit, RateLimiter
 from grader.web.http.server import DeadlineProtocol
 from grader.web.ops.logs import Logger, install_library_logging, open_logs
@@ -87,6 +88,7 @@ def open_service(settings: Settings) -> Service:
         logs=_open_logs(settings),
         metrics=metrics,
         base_url=build_base_url(settings),
+        hosts=make_known_hosts(settings.base_url) if settings.base_url else None,
     )
 
 

@@ -102,7 +102,13 @@ def make_app(
     _describe_security(app)
     install_manual(app, base_url=service.base_url)
     install_route_table(app)
-    install_middleware(app, clock=service.clock, logs=service.logs, metrics=service.metrics)
+    install_middleware(
+        app,
+        clock=service.clock,
+        logs=service.logs,
+        metrics=service.metrics,
+        hosts=service.hosts,
+    )
     return app
 
 

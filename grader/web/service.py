@@ -17,6 +17,7 @@ from grader.grading.idempotency import IdempotentResponse
 from grader.store.database import Database, Session
 from grader.store.writer import Writer
 from grader.web.fragments import FragmentCache
+from grader.web.http.hosts import KnownHosts
 from grader.web.http.rate_limits import RateLimiter
 from grader.web.ops.logs import Logger
 from grader.web.ops.metrics import Metrics, count_attempt
@@ -47,6 +48,8 @@ class Service:
     metrics: Metrics
     base_url: str
     """How browsers reach it, without a slash at the end."""
+    hosts: KnownHosts | None = None
+    """The names by which it may be called; None where any will do."""
     fragments: FragmentCache = field(default_factory=FragmentCache)
     """Parts of pages that depend on rubrics and variants alone."""
     readers: ThreadPoolExecutor = field(

@@ -22,6 +22,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from grader.errors import KeysetError, Unavailable
 from grader.web.errors.model import MEDIA_TYPE, Problem, render_problem
 from grader.web.errors.problems import build_error_headers, make_defect_problem, to_problem
+from grader.web.http.hosts import KnownHosts
 from grader.web.http.middleware import (
     Clock,
     Header,
@@ -109,6 +110,7 @@ class FastRoute(ABC):
         logs: Logger,
         metrics: Metrics,
         is_https: bool,
+        hosts: KnownHosts | None = None,
         most_body_bytes: int = _MOST_BODY_BYTES,
     ) -> None:
         self._route = route
@@ -120,6 +122,7 @@ class FastRoute(ABC):
         self._clock = clock
         self._logs = logs
         self._metrics = metrics
+        self._hosts = hosts
         self._most_body_bytes = min(most_body_bytes, _MOST_BODY_BYTES)
         self._usual = _render_headers(list_usual_headers(is_https=is_https))
         self._refusals: dict[str, bytes] = {}
@@ -157,6 +160,7 @@ class FastRoute(ABC):
             and len(length) < 8
             and int(length) <= self._most_body_bytes
             and _UNUSUAL.isdisjoint(headers)
+            and (self._hosts is None or self._hosts.has(headers.get(b"host", b"")))
         )
 
     def compose(

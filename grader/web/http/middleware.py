@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from grader.errors import MalformedRequest
 from grader.web.errors.model import Problem
 from grader.web.errors.problems import build_problem_response, make_defect_problem, to_problem
+from grader.web.http.hosts import KnownHosts
 from grader.web.ops.logs import Logger
 from grader.web.ops.metrics import Metrics, count_request
 
@@ -74,9 +75,16 @@ _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _CLIENT_CLOSED_REQUEST = 499
 
 
-def install_middleware(app: FastAPI, *, clock: Clock, logs: Logger, metrics: Metrics) -> None:
+def install_middleware(
+    app: FastAPI,
+    *,
+    clock: Clock,
+    logs: Logger,
+    metrics: Metrics,
+    hosts: KnownHosts | None = None,
+) -> None:
     """Add the middleware to an app; call it last, so that it is outermost."""
-    app.add_middleware(RequestMiddleware, clock=clock, logs=logs, metrics=metrics)
+    app.add_middleware(RequestMiddleware, clock=clock, logs=logs, metrics=metrics, hosts=hosts)
 
 
 class RequestMiddleware:
@@ -86,8 +94,16 @@ class RequestMiddleware:
     and tells ``caller`` from there, an opaque id, if somebody has set it.
     """
 
-    def __init__(self, app: ASGIApp, clock: Clock, logs: Logger, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        clock: Clock,
+        logs: Logger,
+        metrics: Metrics,
+        hosts: KnownHosts | None,
+    ) -> None:
         self._app = app
+        self._hosts = hosts
         self._clock = clock
         self._logs = logs
         self._metrics = metrics
@@ -111,7 +127,7 @@ class RequestMiddleware:
             self._tell(inner, reply, scope["method"], time.perf_counter() - began)
 
     async def _run(self, scope: Scope, receive: Receive, reply: _ResponseSender) -> None:
-        fault = _find_malformed(scope)
+        fault = _find_malformed(scope, self._hosts)
         if fault is not None:
             await _send_problem(to_problem(fault), scope, receive, reply)
             return
@@ -213,7 +229,7 @@ def make_request_id() -> str:
     return f"{random.getrandbits(96):024x}"
 
 
-def _find_malformed(scope: Scope) -> MalformedRequest | None:
+def _find_malformed(scope: Scope, hosts: KnownHosts | None) -> MalformedRequest | None:
     headers = scope["headers"]
     size = sum(len(name) + len(value) + 4 for name, value in headers)
     if len(headers) > MOST_HEADERS or size > MOST_HEADER_BYTES:
@@ -221,6 +237,8 @@ def _find_malformed(scope: Scope) -> MalformedRequest | None:
             f"A request may have {MOST_HEADERS} headers of {MOST_HEADER_BYTES} bytes together.",
             code="headers.too_large",
         )
+    if hosts is not None and not hosts.may_answer(scope):
+        return MalformedRequest("The service has another address.", code="host.unknown")
     # No name and no text here holds this character, and PostgreSQL cannot even compare with it.
     if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
         return MalformedRequest("The address holds the character U+0000.", code="http.invalid")

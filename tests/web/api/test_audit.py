@@ -56,6 +56,7 @@ def prepare(world: World, row: Row) -> Callable[[], Response]:
     objects = OWN | row.prepare(world, who)
     body = row.body(world, objects) if row.body else None
     if row.name in DIFFERENCES:
+        assert body is not None
         body = {**body, **DIFFERENCES[row.name]}
     headers = row.headers(world, objects) if row.headers else {}
     return lambda: world.call(row.method, row.path.format(**objects), who, body, headers)
