@@ -26,9 +26,11 @@ from grader.web.lazy_routes import LazyRoutes
 from grader.web.manual.routes import install_manual
 from grader.web.ops import health
 from grader.web.ops.background import BackgroundRunner
+from grader.web.ops.clock import ClockWatch
 from grader.web.service import READER_THREADS, Service
 
 _TIDY_SECONDS = 3600.0
+_WATCH_SECONDS = 1.0
 # Those who asked meanwhile whether the service is ready are answered first.
 _ROUTES_SECONDS = 0.1
 
@@ -58,11 +60,14 @@ def make_app(
         anyio.to_thread.current_default_thread_limiter().total_tokens = READER_THREADS
         service.writer.start()
         tidying = asyncio.create_task(_forget_periodically(service))
+        watch = ClockWatch(service.clock, service.logs, service.metrics, service.monotonic)
+        watching = asyncio.create_task(_watch_periodically(service, watch))
         loading = threading.Thread(target=routes.load, name="routes", daemon=True)
         asyncio.get_running_loop().call_later(_ROUTES_SECONDS, loading.start)
         with alongside or nullcontext():
             yield {FAST_ROUTES: app.state.fast_routes}
         tidying.cancel()
+        watching.cancel()
         background.stop()
         service.writer.stop()
         service.database.close()
@@ -142,6 +147,14 @@ async def _forget_periodically(service: Service) -> None:
     while True:
         service.writer.note(partial(delete_expired_keys, at=service.clock()))
         await asyncio.sleep(_TIDY_SECONDS)
+
+
+async def _watch_periodically(service: Service, watch: ClockWatch) -> None:
+    """Look after what operators want to see and no request shows."""
+    while True:
+        service.metrics.writer_queue.set(service.writer.waiting)
+        await asyncio.sleep(_WATCH_SECONDS)
+        watch.look()
 
 
 def _operation_id(route: APIRoute) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -48,6 +49,8 @@ class Service:
     metrics: Metrics
     base_url: str
     """How browsers reach it, without a slash at the end."""
+    monotonic: Callable[[], float] = time.monotonic
+    """A clock in seconds that nobody can set; a step of `clock` is seen by it."""
     hosts: KnownHosts | None = None
     """The names by which it may be called; None where any will do."""
     fragments: FragmentCache = field(default_factory=FragmentCache)

@@ -13,7 +13,7 @@ import io
 import itertools
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -275,6 +275,7 @@ def make_service(
     clock: Clock | None = None,
     base_url: str = BASE,
     hosts: KnownHosts | None = None,
+    monotonic: Callable[[], float] | None = None,
     rules: Mapping[str, RateLimit] | None = None,
     published: Mapping[str, Iterable[str]] = PUBLISHED,
 ) -> Iterator[World]:
@@ -287,7 +288,7 @@ def make_service(
     asked = tuple((course, tuple(published[course])) for course in MEMBERS)
     known = _beginnings.get(asked) if clock() == NOW else None
     key = known.key if known else SigningKey.generate()
-    with _run_service(database, key, clock, base_url, rules or {}, hosts) as world:
+    with _run_service(database, key, clock, base_url, rules or {}, hosts, monotonic) as world:
         if known is not None:
             put_rows(database, known.rows)
             world.people |= known.people
@@ -320,6 +321,7 @@ def _run_service(
     base_url: str,
     rules: Mapping[str, RateLimit],
     hosts: KnownHosts | None = None,
+    monotonic: Callable[[], float] | None = None,
 ) -> Iterator[World]:
     log, metrics = io.StringIO(), open_metrics()
     service = Service(
@@ -334,6 +336,8 @@ def _run_service(
         metrics=metrics,
         base_url=base_url,
         hosts=hosts,
+        # The clock that a test turns takes this one with it.
+        monotonic=monotonic or (lambda: clock().timestamp()),
     )
     app = make_app(service)
     # They are made once in a process; each test then has them from its first request.

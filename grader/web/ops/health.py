@@ -131,5 +131,4 @@ def get_metrics(
     operator: Annotated[Caller, Depends(make_operator_dependency(Scope.METRICS))],
 ) -> Response:
     """What all worker processes have counted since the service started, for Prometheus."""
-    service.metrics.writer_queue.set(service.writer.waiting)
     return Response(render_metrics(service.metrics), headers={"Content-Type": CONTENT_TYPE})

@@ -220,7 +220,12 @@ def install_library_logging(logs: Logger) -> None:
     root.setLevel(logging.WARNING)
 
     def tell_warning(
-        message: object, category: type[Warning], filename: str, lineno: int, *rest: object
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
     ) -> None:
         # Without its message, which may quote a value.
         logs.warning("warning", category=category.__name__, place=f"{filename}:{lineno}")

@@ -45,6 +45,7 @@ class Metrics:
     refused_answers: Counter
     writer_group_size: Histogram
     writer_queue: Gauge
+    clock_steps: Counter
 
 
 def open_metrics() -> Metrics:
@@ -85,6 +86,11 @@ def open_metrics() -> Metrics:
             "Attempts that wait for the writer.",
             registry=registry,
             multiprocess_mode="livesum",
+        ),
+        clock_steps=Counter(
+            "keyset_clock_steps",
+            "Steps of the wall clock by a second or more, seen by each worker process.",
+            registry=registry,
         ),
     )
 
