@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
@@ -40,8 +42,8 @@ class Settings(BaseSettings):
     )
     base_url: str = Field(
         default="",
-        description="The URL of the service for browsers, such as https://grader.example.edu. "
-        "By default the address it listens on.",
+        description="The URL of the service for browsers, such as https://grader.example.edu; "
+        "requests for other hosts are refused. By default the address it listens on.",
     )
     workers: Annotated[int, Field(ge=1, le=64)] = Field(
         default=1, description="The number of processes; more than one needs PostgreSQL."
@@ -107,6 +109,26 @@ class Settings(BaseSettings):
         # Whoever can connect from this machine could take its place as a proxy as well.
         return given or (_OWN_ADDRESSES if _is_loopback(self.host) else [])
 
+    @field_validator("base_url")
+    @classmethod
+    def _check_base_url(cls, value: str) -> str:
+        """The URL as browsers write it: in small letters, without a usual port."""
+        return _read_base_url(value) if value else ""
+
+    @field_validator("database_url")
+    @classmethod
+    def _check_database_url(cls, value: str) -> str:
+        """The address as it is; what is wrong is told without it, since it may have a password."""
+        scheme, _, rest = value.partition("://")
+        if not value or (scheme == "sqlite" and rest.startswith("/") and rest.strip("/")):
+            return value
+        if scheme in ("postgresql", "postgresql+psycopg") and rest.partition("/")[2]:
+            return value
+        raise _make_error(
+            "It must be sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME, with the file or "
+            "the name of the database"
+        )
+
     @property
     def address_of_database(self) -> str:
         """The address of the database; by default a file in the data folder."""
@@ -142,6 +164,37 @@ def _describe_proxy_problem(proxy: str) -> str:
     if "/" in proxy and str(network.network_address) != proxy.partition("/")[0].lower():
         return f"{proxy} is an address inside a network; the network is {network}"
     return ""
+
+
+#: A name, an IPv4 address, or an IPv6 address in brackets.
+_HOST = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
+_USUAL_PORTS = {"http": 80, "https": 443}
+
+
+def _read_base_url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        port = parts.port
+    except ValueError:
+        raise _make_error("It is no URL") from None
+    if parts.scheme not in _USUAL_PORTS:
+        raise _make_error("It must begin with https:// or http://")
+    if "@" in parts.netloc:
+        raise _make_error("It must have no user and no password")
+    if parts.path not in ("", "/") or "?" in value or "#" in value:
+        raise _make_error("It must have no path, query or fragment: the service needs a whole host")
+    host = parts.netloc.lower()
+    if port is not None:
+        host = host.removesuffix(f":{port}")
+    if not _HOST.fullmatch(host):
+        raise _make_error("Its host must be a name or an address, in ASCII")
+    is_usual = port in (None, _USUAL_PORTS[parts.scheme])
+    return f"{parts.scheme}://{host}" if is_usual else f"{parts.scheme}://{host}:{port}"
+
+
+def _make_error(sentence: str) -> PydanticCustomError:
+    # Pydantic would say before a ValueError that it is one; the full stop is added to all errors.
+    return PydanticCustomError("setting", "{sentence}", {"sentence": sentence})
 
 
 def load_settings() -> Settings:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import os
 import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import uvicorn
+import uvicorn._subprocess
 from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
@@ -30,10 +33,11 @@ from grader.store.writer import Writer
 from grader.web.app import make_app
 from grader.web.http.body import BodyLimits
 from grader.web.http.costly import LARGE_BODY_BYTES
+from grader.web.http.hosts import make_known_hosts
 from grader.web.http.rate_limits import RateLimit, RateLimiter
 from grader.web.http.server import DeadlineProtocol
 from grader.web.ops.logs import Logger, install_library_logging, open_logs
-from grader.web.ops.metrics import open_metrics
+from grader.web.ops.metrics import forget_process, open_metrics, shared_metrics
 from grader.web.service import Service
 
 if TYPE_CHECKING:
@@ -88,6 +92,7 @@ def open_service(settings: Settings) -> Service:
         refusal_seconds=_REFUSAL_SECONDS,
         anonymous_per_second=_ANONYMOUS_PER_SECOND,
         failed_sign_ins=settings.failed_sign_ins,
+        hosts=make_known_hosts(settings.base_url) if settings.base_url else None,
     )
 
 
@@ -141,6 +146,15 @@ def run_server(*, host: str | None, port: int | None, workers: int | None, is_de
     settings = _apply_options(load_settings(), host=host, port=port, workers=workers)
     listener = _listen(settings)
     settings = _apply_options(settings, port=listener.getsockname()[1])
+    if settings.workers > 1:
+        with shared_metrics():
+            _prepare_workers(settings)
+            _run_service(settings, listener, is_demo=is_demo)
+    else:
+        _run_service(settings, listener, is_demo=is_demo)
+
+
+def _run_service(settings: Settings, listener: socket.socket, *, is_demo: bool) -> None:
     service = open_service(settings)
     install_library_logging(service.logs)
     _print_data_location(settings)
@@ -256,13 +270,26 @@ def make_config(app: object, settings: Settings, **more: object) -> uvicorn.Conf
     )
 
 
-def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
+def _prepare_workers(settings: Settings) -> None:
+    """Let a process import what workers need, while this one looks after the database.
+
+    Workers are forked from it, so that none has to import anything, and one that replaces another
+    is there at once. This process has threads, and nothing is forked from it.
+    """
     # The workers read their settings from the environment.
     os.environ |= {
         "GRADER_HOST": settings.host,
         "GRADER_PORT": str(settings.port),
         "GRADER_WORKERS": str(settings.workers),
     }
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["grader.cli.worker"])
+    forkserver.ensure_running()
+    # Uvicorn has no option for it; it would start a new interpreter for each worker.
+    uvicorn._subprocess.spawn = context  # type: ignore[assignment]
+
+
+def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
     config = make_config(
         "grader.cli.server:make_service_app", settings, factory=True, workers=settings.workers
     )
@@ -283,7 +310,11 @@ class _Workers(Multiprocess):
 
     def keep_subprocess_alive(self) -> None:
         """Replace workers that have ended."""
+        before = {each.pid for each in self.processes}
         super().keep_subprocess_alive()
+        for pid in before - {each.pid for each in self.processes}:
+            if pid is not None:
+                forget_process(pid)
         self._place_all()
 
     def _place_all(self) -> None:

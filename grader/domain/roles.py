@@ -38,6 +38,8 @@ class Scope(StrEnum):
     """Make and revoke tokens."""
     JUDGE = "judge"
     """Judge answers without storing anything."""
+    METRICS = "metrics:read"
+    """See the metrics of the service; only operators may."""
 
 
 #: The scopes of a token that was created without naming any.

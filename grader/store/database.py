@@ -32,8 +32,9 @@ _UNREACHABLE = (
 )
 _FULL = "The disk of the database is full; nothing was changed. The operator must make room."
 _DAMAGED = "The database file is damaged; nothing was changed. The operator must restore it."
-# PostgreSQL's own name for it, by SQLSTATE.
-_DISK_FULL = "53100"
+_READ_ONLY = "The database is read-only; nothing was changed. The operator must make it writable."
+# PostgreSQL's own names for these, by SQLSTATE.
+_POSTGRESQL_REFUSALS = {"53100": _FULL, "25006": _READ_ONLY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +102,10 @@ def _describe_error(error: Exception) -> str:
             return _FULL
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
             return _DAMAGED
+        case sqlite3.SQLITE_READONLY:
+            return _READ_ONLY
         case _:
-            return _FULL if _postgresql_code(error) == _DISK_FULL else _UNREACHABLE
+            return _POSTGRESQL_REFUSALS.get(_postgresql_code(error) or "", _UNREACHABLE)
 
 
 def _sqlite_code(error: Exception) -> int | None:

@@ -30,9 +30,11 @@ from grader.web.lazy_routes import LazyRoutes
 from grader.web.manual.routes import install_manual
 from grader.web.ops import health
 from grader.web.ops.background import BackgroundRunner
+from grader.web.ops.clock import ClockWatch
 from grader.web.service import READER_THREADS, Service
 
 _TIDY_SECONDS = 3600.0
+_WATCH_SECONDS = 1.0
 # Those who asked meanwhile whether the service is ready are answered first.
 _ROUTES_SECONDS = 0.1
 
@@ -62,11 +64,14 @@ def make_app(
         anyio.to_thread.current_default_thread_limiter().total_tokens = READER_THREADS
         service.writer.start()
         tidying = asyncio.create_task(_forget_periodically(service))
+        watch = ClockWatch(service.clock, service.logs, service.metrics, service.monotonic)
+        watching = asyncio.create_task(_watch_periodically(service, watch))
         loading = threading.Thread(target=routes.load, name="routes", daemon=True)
         asyncio.get_running_loop().call_later(_ROUTES_SECONDS, loading.start)
         with alongside or nullcontext():
             yield {FAST_ROUTES: app.state.fast_routes}
         tidying.cancel()
+        watching.cancel()
         background.stop()
         service.writer.stop()
         service.database.close()
@@ -78,7 +83,7 @@ def make_app(
         lifespan=run,
         docs_url=None,
         redoc_url=None,
-        openapi_url="/openapi.json",
+        openapi_url=None,
         # Problems are described by us, route by route.
         separate_input_output_schemas=False,
         generate_unique_id_function=_operation_id,
@@ -87,12 +92,13 @@ def make_app(
     )
     app.state.service = service
     app.state.background = background
+    app.state.readiness = health.Readiness(service)
     install_problems(app)
     install_body_limits(app, replace(caps or BodyLimits(), admission=LargeBodies()))
     app.state.fast_routes = fast_routes = list[FastRoute]()
 
     def list_routes() -> list[BaseRoute]:
-        routes = _list_routes()
+        routes = list_lazy_routes()
         # Until they are here, answers are left to the app, which waits for them.
         from grader.web.api.submit_fast_path import SubmitFastRoute
 
@@ -103,7 +109,7 @@ def make_app(
     app.include_router(health.router)
     install_openapi(app)
     _describe_security(app)
-    install_manual(app)
+    install_manual(app, base_url=service.base_url)
     install_route_table(app)
     install_middleware(
         app,
@@ -115,6 +121,7 @@ def make_app(
             refusal_seconds=service.refusal_seconds,
             anonymous_per_second=service.anonymous_per_second,
         ),
+        hosts=service.hosts,
     )
     return app
 
@@ -122,7 +129,7 @@ def make_app(
 _making_routes = threading.Lock()
 
 
-def _list_routes() -> list[BaseRoute]:
+def list_lazy_routes() -> list[BaseRoute]:
     """The routes of the API and the pages, made once in a process; none of them knows its app."""
     # Two apps of a process may need them at once, and models can be built by one thread only.
     with _making_routes:
@@ -150,6 +157,14 @@ async def _forget_periodically(service: Service) -> None:
         service.writer.note(partial(delete_expired_keys, at=service.clock()))
         service.writer.note(partial(delete_old_password_tries, at=service.clock()))
         await asyncio.sleep(_TIDY_SECONDS)
+
+
+async def _watch_periodically(service: Service, watch: ClockWatch) -> None:
+    """Look after what operators want to see and no request shows."""
+    while True:
+        service.metrics.writer_queue.set(service.writer.waiting)
+        await asyncio.sleep(_WATCH_SECONDS)
+        watch.look()
 
 
 def _operation_id(route: APIRoute) -> str:

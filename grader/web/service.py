@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from grader.store.writer import Writer
 from grader.web.fragments import FragmentCache
 from grader.web.hashing import HashingQueue
 from grader.web.http.costly import CostlyRequests
+from grader.web.http.hosts import KnownHosts
 from grader.web.http.rate_limits import RateLimiter
 from grader.web.ops.logs import Logger
 from grader.web.ops.metrics import Metrics, count_attempt
@@ -50,6 +52,10 @@ class Service:
     metrics: Metrics
     base_url: str
     """How browsers reach it, without a slash at the end."""
+    monotonic: Callable[[], float] = time.monotonic
+    """A clock in seconds that nobody can set; a step of `clock` is seen by it."""
+    hosts: KnownHosts | None = None
+    """The names by which it may be called; None where any will do."""
     fragments: FragmentCache = field(default_factory=FragmentCache)
     """Parts of pages that depend on rubrics and variants alone."""
     readers: ThreadPoolExecutor = field(

@@ -6,6 +6,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import httpx2
@@ -13,23 +14,28 @@ import psutil
 import pytest
 from fastapi import FastAPI
 
-from bench.load.processes import RunningServer, run_service
+from bench.load.processes import RunningServer, measure_process, run_service
+from grader.accounts.tokens import make_personal_token
+from grader.cli.database import read_clock
 from grader.cli.server import choose_cores, make_config
+from grader.domain.roles import Scope
 from grader.settings import Settings
+from grader.store.database import open_database
+from grader.store.queries.people import find_person
 
 CORES = len(os.sched_getaffinity(0))
 
 
 def list_workers(server: RunningServer) -> list[psutil.Process]:
     """The processes that answer requests."""
-    return [each for each in server.process.children() if "spawn_main" in _read_command(each)]
+    return [worker for each in server.process.children() for worker in _list_children(each)]
 
 
-def _read_command(process: psutil.Process) -> str:
+def _list_children(process: psutil.Process) -> list[psutil.Process]:
     try:
-        return " ".join(process.cmdline())
+        return process.children()
     except psutil.NoSuchProcess:
-        return ""
+        return []
 
 
 def list_cores(worker: psutil.Process) -> set[frozenset[int]]:
@@ -96,6 +102,59 @@ def test_nobody_is_trusted_where_others_can_connect() -> None:
     config = make_config(FastAPI(), everywhere)
 
     assert (config.proxy_headers, config.forwarded_allow_ips) == (False, [])
+
+
+def test_a_worker_finds_everything_imported_also_one_that_replaces_another(
+    postgresql_url: str, tmp_path: Path
+) -> None:
+    """It was most of a start: each worker imported everything anew."""
+    with run_service(postgresql_url, workers=2, folder=tmp_path) as server:
+        wait_for(lambda: len(list_workers(server)) == 2)
+        for _ in range(2):
+            importer = list_workers(server)[0].parent()
+            assert importer is not None
+            most = measure_process(importer) / 2
+            assert all(measure_process(worker) < most for worker in list_workers(server))
+            replace_worker(server)
+            for _ in range(20):
+                assert httpx2.get(f"{server.url}/docs").status_code == 200
+
+
+def replace_worker(server: RunningServer) -> None:
+    """Kill a worker, and wait for the one that takes its place."""
+    before = list_workers(server)
+    before[-1].kill()
+    wait_for(
+        lambda: before[-1] not in list_workers(server) and len(list_workers(server)) == len(before)
+    )
+
+
+def test_any_worker_tells_what_all_of_them_have_counted(
+    postgresql_url: str, tmp_path: Path
+) -> None:
+    with run_service(postgresql_url, workers=2, folder=tmp_path) as server:
+        headers = {"Authorization": f"Bearer {make_metrics_token(postgresql_url)}"}
+        for _ in range(30):
+            assert httpx2.get(f"{server.url}/healthz").status_code == 200
+        told = {
+            line
+            for _ in range(10)
+            for line in httpx2.get(f"{server.url}/metrics", headers=headers).text.splitlines()
+            if line.startswith('keyset_requests_total{method="GET",route="/healthz"')
+        }
+
+    assert [line.rpartition(" ")[2] for line in told] == ["30.0"]
+
+
+def make_metrics_token(url: str) -> str:
+    with closing(open_database(url)) as database, database.write() as session:
+        operator = find_person(session, login="operator")
+        assert operator is not None
+        token = make_personal_token(
+            session, operator, label="Prometheus", scopes=frozenset({Scope.METRICS}), days=1,
+            at=read_clock(), by="test",
+        )  # fmt: skip
+    return token.secret
 
 
 @pytest.mark.parametrize(

@@ -211,7 +211,6 @@ ROWS = (
     Row("GET", "/openapi.json", ANYBODY),
     Row("GET", "/healthz", ANYBODY),
     Row("GET", "/readyz", ANYBODY),
-    Row("GET", "/metrics", ANYBODY),
     Row("GET", API + "/keys", ANYBODY),
     # Signing in
     Row(
@@ -226,6 +225,7 @@ ROWS = (
     Row("GET", API + "/me", SIGNED_IN),
     Row("GET", API + "/courses", SIGNED_IN, Scope.READ),
     Row("POST", API + "/courses", OPERATORS, Scope.ROSTER, 201, new_course),
+    Row("GET", "/metrics", OPERATORS, Scope.METRICS),
     Row("GET", API + "/tokens", PEOPLE, Scope.TOKENS),
     Row("POST", API + "/tokens", PEOPLE, Scope.TOKENS, 201, one_token),
     Row("DELETE", API + "/tokens/{token_id}", PEOPLE, Scope.TOKENS, 204, prepare=own_token),

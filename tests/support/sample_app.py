@@ -61,7 +61,7 @@ class Sample:
 
 
 def make_sample(router: APIRouter | None = None, caps: BodyLimits | None = None) -> Sample:
-    app = FastAPI(title="Sample", version="1.0", docs_url=None, redoc_url=None)
+    app = FastAPI(title="Sample", version="1.0", openapi_url=None, docs_url=None, redoc_url=None)
     metrics, log = open_metrics(), io.StringIO()
     install_problems(app)
     install_body_limits(app, caps)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -40,6 +40,7 @@ from grader.store.queries.courses import RunLine, get_member, get_run
 from grader.store.queries.people import PersonLine, get_person
 from grader.store.writer import Writer
 from grader.web.app import make_app
+from grader.web.http.hosts import KnownHosts
 from grader.web.http.rate_limits import RateLimit
 from grader.web.ops.logs import open_logs
 from grader.web.ops.metrics import open_metrics
@@ -272,6 +273,8 @@ def make_service(
     *,
     clock: Clock | None = None,
     base_url: str = BASE,
+    hosts: KnownHosts | None = None,
+    monotonic: Callable[[], float] | None = None,
     rules: Mapping[str, RateLimit] | None = None,
     published: Mapping[str, Iterable[str]] = PUBLISHED,
 ) -> Iterator[World]:
@@ -284,7 +287,7 @@ def make_service(
     asked = tuple((course, tuple(published[course])) for course in MEMBERS)
     known = _beginnings.get(asked) if clock() == NOW else None
     key = known.key if known else SigningKey.generate()
-    with _run_service(database, key, clock, base_url, rules or {}) as world:
+    with _run_service(database, key, clock, base_url, rules or {}, hosts, monotonic) as world:
         if known is not None:
             put_rows(database, known.rows)
             world.people |= known.people
@@ -311,7 +314,13 @@ def make_service_beside(world: World) -> Iterator[World]:
 
 @contextmanager
 def _run_service(
-    database: Database, key: SigningKey, clock: Clock, base_url: str, rules: Mapping[str, RateLimit]
+    database: Database,
+    key: SigningKey,
+    clock: Clock,
+    base_url: str,
+    rules: Mapping[str, RateLimit],
+    hosts: KnownHosts | None = None,
+    monotonic: Callable[[], float] | None = None,
 ) -> Iterator[World]:
     log, metrics = io.StringIO(), open_metrics()
     service = Service(
@@ -323,6 +332,9 @@ def _run_service(
         logs=open_logs(log, pretty=False),
         metrics=metrics,
         base_url=base_url,
+        hosts=hosts,
+        # The clock that a test turns takes this one with it.
+        monotonic=monotonic or (lambda: clock().timestamp()),
     )
     app = make_app(service)
     # They are made once in a process; each test then has them from its first request.

@@ -160,7 +160,7 @@ def test_two_apps_of_a_process_may_load_at_once(
     """It was a defect: both made the same models, and one of them failed."""
     monkeypatch.setattr(app_module, "_make_routes", cache(loader))
     loader.may_end.clear()
-    apps = [LazyRoutes(FastAPI(), app_module._list_routes) for _ in range(2)]
+    apps = [LazyRoutes(FastAPI(), app_module.list_lazy_routes) for _ in range(2)]
     threads = [threading.Thread(target=each.load) for each in apps]
     for each in threads:
         each.start()

@@ -33,3 +33,15 @@ def test_nothing_vendored_or_ours_is_fetched_from_elsewhere() -> None:
     for path in [*static.glob("*.css"), *static.glob("*.js"), *VENDOR.rglob("*.css")]:
         assert "//cdn" not in path.read_text(encoding="utf-8"), path.name
         assert "@import" not in path.read_text(encoding="utf-8"), path.name
+
+
+def test_katex_is_told_its_limits_wherever_it_is_called() -> None:
+    """By default a formula may be of any size; `tests/browser` has what comes of the limits."""
+    calls = 0
+    for path in VENDOR.parent.glob("*.js"):
+        script = path.read_text(encoding="utf-8")
+        for call in script.split("katex.render(")[1:]:
+            calls += 1
+            for option in ("trust: false", 'strict: "ignore"', "maxSize: 20", "maxExpand: 500"):
+                assert option in call.partition(");")[0], (path.name, option)
+    assert calls == 1

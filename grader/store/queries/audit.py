@@ -10,7 +10,9 @@ from typing import Any
 
 import orjson
 from sqlalchemy import exists, insert, select
+from sqlalchemy.exc import DBAPIError, OperationalError
 
+from grader.errors import Unavailable
 from grader.store.database import Session, lock
 from grader.store.queries.facts import (
     ChangedRows,
@@ -65,6 +67,11 @@ def add_audit_entry(
     """Add an entry, in the same transaction as the change that it records and after it.
 
     It holds the facts of the changed rows; where there are many, more entries follow with the rest.
+
+    Raises
+    ------
+    Unavailable
+        If the entry cannot be written; then the change must not happen either.
     """
     lock(session, ["audit"])
     line = AuditLine(0, at, by, run_id, action, subject, details or {}, "", "")
@@ -85,7 +92,16 @@ def _append_entry(session: Session, line: AuditLine, *, facts: str | None) -> No
     covers = {FACTS_DIGEST: hash_facts(facts)} if facts is not None else {}
     line = replace(line, number=number, previous=previous, details=line.details | covers)
     values = asdict(line) | {"digest": hash_entry(line), "facts": facts}
-    session.execute(insert(AuditEntryRow).values(**values))
+    try:
+        session.execute(insert(AuditEntryRow).values(**values))
+    except OperationalError:
+        # The database itself tells what is wrong: that its disk is full, for example.
+        raise
+    except DBAPIError as error:
+        # Nobody else adds entries now, so that to try again would not help.
+        raise Unavailable(
+            "The audit chain cannot be written; nothing was changed. The operator must look at it."
+        ) from error
 
 
 def record_existing_rows(session: Session, *, at: datetime) -> None:

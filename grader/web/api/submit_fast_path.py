@@ -36,6 +36,7 @@ class SubmitFastRoute(FastRoute):
             logs=service.logs,
             metrics=service.metrics,
             is_https=service.is_https,
+            hosts=service.hosts,
             most_body_bytes=limits.most_body_bytes,
             refusal_seconds=service.refusal_seconds,
         )

@@ -60,6 +60,10 @@ _REQUEST = {
         "The headers are too large", "Send at most 100 headers and 32 KiB in total."
     ),
     "headers.slow": Meaning("The headers did not arrive in time", "Send the request at once."),
+    "host.unknown": Meaning(
+        "The service has another address",
+        "Call it by the address that its operator has set. A proxy must pass the Host header on.",
+    ),
     "http.invalid": Meaning("This is not HTTP", "Use an HTTP/1.1 client."),
     "method.unknown": Meaning(
         "This address does not support this method", "The Allow header lists those it supports."

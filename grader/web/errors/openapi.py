@@ -95,6 +95,7 @@ _DESCRIPTIONS = {
     412: "Somebody else has changed it in the meantime.",
     413: "The body is too large.",
     415: "The body has the wrong type or is compressed.",
+    421: "The service has another address.",
     422: "Something in the request needs a change; nothing was done.",
     428: "The change must name the version that it changes.",
     429: "Too many requests.",

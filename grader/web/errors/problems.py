@@ -77,6 +77,7 @@ MALFORMED_STATUSES: Mapping[str, int] = {
     "http.invalid": 400,
     "headers.too_large": 431,
     "headers.slow": 408,
+    "host.unknown": 421,
     "json.invalid": 400,
     "json.number": 400,
     "json.encoding": 400,

@@ -23,6 +23,7 @@ from grader.errors import KeysetError, NotSignedIn, TooManyRequests, Unavailable
 from grader.web.errors.model import MEDIA_TYPE, Problem, render_problem
 from grader.web.errors.problems import build_error_headers, make_defect_problem, to_problem
 from grader.web.http.costly import LARGE_BODY_BYTES
+from grader.web.http.hosts import KnownHosts
 from grader.web.http.middleware import (
     Clock,
     Header,
@@ -115,6 +116,7 @@ class FastRoute(ABC):
         logs: Logger,
         metrics: Metrics,
         is_https: bool,
+        hosts: KnownHosts | None = None,
         most_body_bytes: int = LARGE_BODY_BYTES,
         refusal_seconds: float = 0.0,
     ) -> None:
@@ -127,6 +129,7 @@ class FastRoute(ABC):
         self._clock = clock
         self._logs = logs
         self._metrics = metrics
+        self._hosts = hosts
         self._most_body_bytes = min(most_body_bytes, LARGE_BODY_BYTES)
         self._refusal_seconds = refusal_seconds
         self._usual = _render_headers(list_usual_headers(is_https=is_https))
@@ -169,6 +172,7 @@ class FastRoute(ABC):
             and len(length) < 8
             and int(length) <= self._most_body_bytes
             and _UNUSUAL.isdisjoint(headers)
+            and (self._hosts is None or self._hosts.has(headers.get(b"host", b"")))
         )
 
     def get_delay(self, outcome: object) -> float:

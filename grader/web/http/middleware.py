@@ -21,6 +21,7 @@ from grader.web.errors.problems import (
     make_defect_problem,
     to_problem,
 )
+from grader.web.http.hosts import KnownHosts
 from grader.web.http.throttle import Throttle
 from grader.web.ops.logs import Logger
 from grader.web.ops.metrics import Metrics, count_request
@@ -81,11 +82,22 @@ _CLIENT_CLOSED_REQUEST = 499
 
 
 def install_middleware(
-    app: FastAPI, *, clock: Clock, logs: Logger, metrics: Metrics, throttle: Throttle
+    app: FastAPI,
+    *,
+    clock: Clock,
+    logs: Logger,
+    metrics: Metrics,
+    throttle: Throttle,
+    hosts: KnownHosts | None = None,
 ) -> None:
     """Add the middleware to an app; call it last, so that it is outermost."""
     app.add_middleware(
-        RequestMiddleware, clock=clock, logs=logs, metrics=metrics, throttle=throttle
+        RequestMiddleware,
+        clock=clock,
+        logs=logs,
+        metrics=metrics,
+        throttle=throttle,
+        hosts=hosts,
     )
 
 
@@ -98,10 +110,17 @@ class RequestMiddleware:
     """
 
     def __init__(
-        self, app: ASGIApp, clock: Clock, logs: Logger, metrics: Metrics, throttle: Throttle
+        self,
+        app: ASGIApp,
+        clock: Clock,
+        logs: Logger,
+        metrics: Metrics,
+        throttle: Throttle,
+        hosts: KnownHosts | None,
     ) -> None:
         self._app = app
         self._throttle = throttle
+        self._hosts = hosts
         self._clock = clock
         self._logs = logs
         self._metrics = metrics
@@ -128,7 +147,7 @@ class RequestMiddleware:
 
     async def _run(self, scope: Scope, receive: Receive, reply: _ResponseSender) -> None:
         try:
-            _refuse_malformed(scope)
+            _refuse_malformed(scope, self._hosts)
             await self._throttle.admit(scope)
         except KeysetError as fault:
             headers = build_error_headers(fault)
@@ -235,7 +254,7 @@ def make_request_id() -> str:
     return f"{random.getrandbits(96):024x}"
 
 
-def _refuse_malformed(scope: Scope) -> None:
+def _refuse_malformed(scope: Scope, hosts: KnownHosts | None) -> None:
     headers = scope["headers"]
     size = sum(len(name) + len(value) + 4 for name, value in headers)
     if len(headers) > MOST_HEADERS or size > MOST_HEADER_BYTES:
@@ -243,6 +262,8 @@ def _refuse_malformed(scope: Scope) -> None:
             f"A request may have {MOST_HEADERS} headers of {MOST_HEADER_BYTES} bytes together.",
             code="headers.too_large",
         )
+    if hosts is not None and not hosts.may_answer(scope):
+        raise MalformedRequest("The service has another address.", code="host.unknown")
     # No name and no text here holds this character, and PostgreSQL cannot even compare with it.
     if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
         raise MalformedRequest("The address holds the character U+0000.", code="http.invalid")

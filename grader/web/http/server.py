@@ -9,6 +9,8 @@ Without them a few hundred clients that send a byte now and then hold every conn
   calls that take none.) After an early answer, such as 413, the rest of the body is thrown away for
   two seconds, so that the client can read the answer before the connection is closed.
 - A client that does not read its answer for thirty seconds is cut off.
+- Sixteen requests may be sent ahead of the answer to one. Whoever sends more gets the answers to
+  these, and then the connection is closed: what came after them was not looked at.
 - Where there are more connections than half of the files that the process may open, each new one
   ends the one that has waited longest for its client. A client that means well is served within
   milliseconds, so that it is never that one.
@@ -49,7 +51,12 @@ class Deadlines:
     body_seconds: float = 60.0
     linger_seconds: float = 2.0
     write_seconds: float = 30.0
+    most_pipelined: int = 16
     most_connections: int = field(default_factory=_default_connection_limit)
+
+
+#: The parser takes a piece of data whole, which can hold thousands of requests.
+_PARSED_BYTES = 16 * 1024
 
 
 class DeadlineProtocol(HttpToolsProtocol):
@@ -68,6 +75,10 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._awaits_body = False
         # Set once nothing more is answered on this connection; what still comes is thrown away.
         self._is_over = False
+        # Set once too many requests were sent ahead; those before are still answered.
+        self._is_cut = False
+        # The request that is being answered; uvicorn's own cycle is the one that came last.
+        self._current: RequestResponseCycle | None = None
         # A request that may be answered without the app, until its body has come.
         self._fast_call: _FastCall | None = None
         self._waits_since = 0.0
@@ -87,18 +98,37 @@ class DeadlineProtocol(HttpToolsProtocol):
         """Cancel all deadlines."""
         for name in tuple(self._timers):
             self._stop(name)
+        # Nobody is there to get the answers to what was sent ahead.
+        self.pipeline.clear()
+        if self._current is not None and not self._current.response_complete:
+            self._current.disconnected = True
+            self._current.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Accept data, unless the head has grown too large."""
-        if self._is_over or self._refuse_whole(data):
+        if self._ignores_data() or self._refuse_whole(data):
             return
+        if len(data) <= _PARSED_BYTES:
+            self._parse(data)
+            return
+        for start in range(0, len(data), _PARSED_BYTES):
+            self._parse(data[start : start + _PARSED_BYTES])
+            if self._ignores_data():
+                return
+
+    def _ignores_data(self) -> bool:
+        return self._is_over or self._is_cut
+
+    def _parse(self, data: bytes) -> None:
         if self._awaits_head:
             self._head_bytes += len(data)
             self._is_in_head = True
         else:
             self._wire_bytes += len(data)
         super().data_received(data)
+        if self._is_cut:
+            return
         if self._awaits_head and self._head_bytes > self.deadlines.most_head_bytes:
             self._refuse_large_head()
         elif self._awaits_body and self._is_mostly_wrapping():
@@ -110,17 +140,22 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Start a request."""
+        if self._is_cut:
+            return
         super().on_message_begin()
         self._awaits_head = self._is_in_head = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Accept a header; headers after a chunked body are ignored."""
-        if self._awaits_head:
+        if self._awaits_head and not self._is_cut:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Let the app answer."""
-        if self._is_over:
+        if self._ignores_data():
+            return
+        if len(self.pipeline) >= self.deadlines.most_pipelined:
+            self._cut_pipeline()
             return
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if size > self.deadlines.most_head_bytes:
@@ -141,10 +176,22 @@ class DeadlineProtocol(HttpToolsProtocol):
             # It has what uvicorn's cycle uses of a transport, and no more.
             self.cycle.transport = _ResponseTransport(self, self.cycle)  # type: ignore[assignment]
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._current = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _cut_pipeline(self) -> None:
+        """Answer what was sent ahead until now, and nothing more."""
+        self._is_cut = True
+        self._stop("head")
+        self._stop("body")
+        # The last of those that wait; its answer says that the connection ends.
+        self.cycle.keep_alive = False
+
     def on_body(self, body: bytes) -> None:
         """Pass on a piece of the body."""
         self._body_bytes += len(body)
-        if self._is_over:
+        if self._ignores_data():
             return
         if self._fast_call is None:
             super().on_body(body)
@@ -153,7 +200,7 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """The request is complete; the next bytes start another one."""
-        if self._is_over:
+        if self._ignores_data():
             return
         self._stop("body")
         self._awaits_head = True
@@ -253,6 +300,9 @@ class DeadlineProtocol(HttpToolsProtocol):
         if self._is_over:
             self.pipeline.clear()
         super().on_response_complete()
+        if self.pipeline:
+            # What was sent ahead comes first; uvicorn would read ever more of it.
+            self.flow.pause_reading()
         if self.transport.is_closing():
             self._start("write", self.deadlines.write_seconds, self.transport.abort)
         elif self._awaits_body and not self._is_answering():
@@ -287,7 +337,7 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def close_lingering(self) -> None:
         """Close the connection, but let a client that still sends read the answer first."""
-        if not self._awaits_body:
+        if not (self._awaits_body or self._is_cut):
             self.close()
             return
         self._is_over = True
@@ -322,6 +372,10 @@ class DeadlineProtocol(HttpToolsProtocol):
         return self._wire_bytes > 16 * self._body_bytes + self.deadlines.most_head_bytes
 
     def _head_is_late(self) -> None:
+        if self.flow.read_paused:
+            # It is not the client who is slow: we have not read what it sent.
+            self._start("head", self.deadlines.head_seconds, self._head_is_late)
+            return
         if not self._head_bytes or self._is_answering():
             self.close()
             return
@@ -331,7 +385,7 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def _body_is_late(self) -> None:
         if self.flow.read_paused:
-            # It is not the client who is slow: we have not read what it sent.
+            # The same.
             self._start("body", self.deadlines.body_seconds, self._body_is_late)
             return
         self.close()
@@ -411,6 +465,9 @@ class _ResponseTransport:
                 self._head = data
                 return
         head, self._head = self._head, b""
+        if self._protocol.transport.is_closing():
+            # The client was cut off while its answer was being made.
+            return
         self._protocol.transport.write(head + data if head else data)
 
     def is_closing(self) -> bool:

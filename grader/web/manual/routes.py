@@ -1,21 +1,27 @@
-"""The manual under `/docs`: the API and its errors as pages without a CDN or JavaScript."""
+"""The manual under `/docs`, without a CDN or JavaScript, and the OpenAPI that it shows.
+
+Anybody may ask for these, and they are the same for everybody, so that each is made once.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
 from markupsafe import Markup, escape
-from starlette.responses import HTMLResponse, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount
-from starlette.staticfiles import StaticFiles
+from starlette.staticfiles import NotModifiedResponse, StaticFiles
 
 from grader.web.errors.codes import GROUPS
 from grader.web.errors.model import Problem
@@ -33,8 +39,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 STATIC = Path(__file__).parents[1] / "static"
-# The examples contain the host name of the request, so shared caches must not store the page.
-_CACHED = {"Cache-Control": "private, max-age=300"}
+_OPENAPI_PATH = "/openapi.json"
+_CACHE_CONTROL = "public, max-age=300"
 
 
 class CachedFiles(StaticFiles):
@@ -47,44 +53,74 @@ class CachedFiles(StaticFiles):
         return response
 
 
-def install_manual(app: FastAPI) -> None:
-    """Add `/docs`, `/docs/errors` and, unless there is one, `/static`.
+class _StaticPage:
+    """A response that is the same for everybody: made when it is first asked for, and kept."""
 
-    The app must be made with ``docs_url=None, redoc_url=None``. The pages show the app's OpenAPI;
-    ``x-roles`` and ``x-scopes`` of an operation say who may call it.
+    def __init__(self, make: Callable[[], Response]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._made: Response | None = None
+
+    async def show(self, request: Request) -> Response:
+        """Send the page, unless the browser says that it has it."""
+        made = self._made
+        if made is None:
+            # It takes too long for the event loop.
+            made = await run_in_threadpool(self._get_or_make)
+        known = request.headers.get("if-none-match", "")
+        if made.headers["etag"] in [tag.strip(" W/") for tag in known.split(",")]:
+            return NotModifiedResponse(made.headers)
+        return made
+
+    def _get_or_make(self) -> Response:
+        with self._lock:
+            if self._made is not None:
+                return self._made
+            made = self._make()
+            digest = hashlib.sha256(bytes(made.body)).hexdigest()
+            made.headers["ETag"] = f'"{digest[:32]}"'
+            made.headers["Cache-Control"] = _CACHE_CONTROL
+            self._made = made
+            return made
+
+
+def install_manual(app: FastAPI, *, base_url: str) -> None:
+    """Add `/openapi.json`, `/docs`, `/docs/errors` and, unless there is one, `/static`.
+
+    The app must be made with ``openapi_url=None, docs_url=None, redoc_url=None``. The pages show
+    the app's OpenAPI; ``x-roles`` and ``x-scopes`` of an operation say who may call it. `base_url`
+    is the beginning of the addresses in examples.
     """
-    assert app.docs_url is None, "FastAPI's own /docs would hide this one"
+    assert app.openapi_url is None, "FastAPI's own /openapi.json would hide this one"
     if not any(isinstance(route, Mount) and route.path == "/static" for route in app.routes):
         app.mount("/static", CachedFiles(directory=STATIC), name="static")
 
-    @lru_cache(maxsize=4)
-    def render_manual(base: str) -> str:
+    def make_manual() -> Response:
         spec = app.openapi()
-        chapters = list_chapters(spec, base)
+        chapters = list_chapters(spec, base_url)
         problem = Problem.model_json_schema()
-        return (
-            _environment()
-            .get_template("manual/manual.html")
-            .render(
-                info=spec["info"],
-                chapters=chapters,
-                calls=sum(len(chapter.calls) for chapter in chapters),
-                openapi_url=app.openapi_url,
-                problem=tuple(list_fields(problem, problem.get("$defs", {}))),
-            )
+        page = _environment().get_template("manual/manual.html")
+        text = page.render(
+            info=spec["info"],
+            chapters=chapters,
+            calls=sum(len(chapter.calls) for chapter in chapters),
+            openapi_url=_OPENAPI_PATH,
+            problem=tuple(list_fields(problem, problem.get("$defs", {}))),
         )
+        return HTMLResponse(text)
 
-    # Neither is async: the first rendering takes too long for the event loop.
-    def show_manual(request: Request) -> HTMLResponse:
-        return HTMLResponse(render_manual(str(request.base_url).rstrip("/")), headers=_CACHED)
-
-    def show_errors(request: Request) -> HTMLResponse:
+    def make_errors() -> Response:
         page = _environment().get_template("manual/errors.html")
         text = page.render(info=app.openapi()["info"], groups=GROUPS, status_of=find_status)
-        return HTMLResponse(text, headers=_CACHED)
+        return HTMLResponse(text)
 
-    app.get("/docs", include_in_schema=False)(show_manual)
-    app.get("/docs/errors", include_in_schema=False)(show_errors)
+    pages = {
+        _OPENAPI_PATH: lambda: JSONResponse(app.openapi()),
+        "/docs": make_manual,
+        "/docs/errors": make_errors,
+    }
+    for path, make in pages.items():
+        app.get(path, include_in_schema=False)(_StaticPage(make).show)
 
 
 @cache

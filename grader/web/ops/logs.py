@@ -11,11 +11,14 @@ import asyncio
 import json
 import logging
 import sys
+import threading
 import traceback
+import warnings
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from types import TracebackType
 from typing import Any, Protocol, TextIO, cast
 
 import orjson
@@ -38,8 +41,6 @@ class Logger(Protocol):
 
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-#: Libraries whose warnings become lines of ours; uvicorn's access log is left out.
-_LIBRARIES = ("uvicorn.error", "sqlalchemy", "alembic", "asyncio")
 
 
 def open_logs(
@@ -208,17 +209,44 @@ def _safe_message(error: BaseException) -> str:
 
 
 def install_library_logging(logs: Logger) -> None:
-    """Write the warnings of the libraries below as lines of ours; for entry points only.
+    """Write as lines of ours what would else go to standard error; for entry points only.
 
-    Use it with ``uvicorn.Config(log_config=None, access_log=False)``: uvicorn's own access log
-    would tell addresses with their queries.
+    These are the warnings of libraries and of Python, and exceptions that nobody has caught. Use it
+    with ``uvicorn.Config(log_config=None, access_log=False)``: uvicorn's own access log would tell
+    addresses with their queries.
     """
-    handler = _LibraryHandler(logs)
-    for name in _LIBRARIES:
-        library = logging.getLogger(name)
-        library.handlers[:] = [handler]
-        library.setLevel(logging.WARNING)
-        library.propagate = False
+    root = logging.getLogger()
+    root.handlers[:] = [_LibraryHandler(logs)]
+    root.setLevel(logging.WARNING)
+
+    def tell_warning(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        # Without its message, which may quote a value.
+        logs.warning("warning", category=category.__name__, place=f"{filename}:{lineno}")
+
+    def tell_uncaught(
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            return
+        logs.error("defect", error=error)
+
+    def tell_uncaught_in_thread(args: threading.ExceptHookArgs) -> None:
+        if args.exc_value is not None:
+            thread = args.thread.name if args.thread else ""
+            logs.error("defect", thread=thread, error=args.exc_value)
+
+    warnings.showwarning = tell_warning
+    sys.excepthook = tell_uncaught
+    threading.excepthook = tell_uncaught_in_thread
+    # What is raised where nobody can catch it, such as while an object is deleted.
+    sys.unraisablehook = lambda args: logs.error("defect", error=args.exc_value)
 
 
 class _LibraryHandler(logging.Handler):

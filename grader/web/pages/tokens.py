@@ -18,7 +18,7 @@ from grader.accounts.tokens import (
     revoke_own_token,
     revoke_service_token,
 )
-from grader.domain.roles import STUDENT_SCOPES, Role, Scope
+from grader.domain.roles import ALL_SCOPES, STUDENT_SCOPES, Role, Scope
 from grader.errors import ErrorDetail, MalformedRequest
 from grader.store.database import Session
 from grader.store.queries.courses import list_enrolments
@@ -44,9 +44,10 @@ _SCOPE_DESCRIPTIONS: Mapping[Scope, str] = {
     Scope.PUBLISH: "Publish rubrics and dates.",
     Scope.TOKENS: "Make and revoke tokens.",
     Scope.JUDGE: "Judge answers without storing anything.",
+    Scope.METRICS: "See the metrics of the service.",
 }
-#: A service is not a student and submits no answers of its own.
-_SERVICE_SCOPES = tuple(scope for scope in Scope if scope is not Scope.SUBMIT)
+#: A service of a course is not a student, who submits answers, and not an operator.
+_SERVICE_SCOPES = tuple(scope for scope in Scope if scope not in (Scope.SUBMIT, Scope.METRICS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +121,13 @@ def _render_own_tokens(
         person = page.caller.need_person()
         tokens = list_tokens(session, person_id=person.id)
         roles = {enrolment.role for enrolment, _ in list_enrolments(session, person_id=person.id)}
-    # A token never allows more than its owner may do, so students are not offered the rest.
-    is_student = roles <= {Role.STUDENT} and not person.is_operator
-    offered = [scope for scope in Scope if scope in STUDENT_SCOPES or not is_student]
+    # A token never allows more than its owner may do, so nobody is offered the rest.
+    allowed = ALL_SCOPES - {Scope.METRICS}
+    if person.is_operator:
+        allowed = ALL_SCOPES
+    elif roles <= {Role.STUDENT}:
+        allowed = STUDENT_SCOPES
+    offered = [scope for scope in Scope if scope in allowed]
     return _render_tokens(page, tokens, offered, form, made, membership=None)
 
 

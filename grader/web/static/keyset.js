@@ -10,7 +10,12 @@ function setMath(root) {
       katex.render(tex, each, {
         displayMode: each.classList.contains("display"),
         throwOnError: true,
+        // What is shown may come from another person: no links, nothing that covers the page,
+        // no macros without end.
         trust: false,
+        strict: "ignore",
+        maxSize: 20,
+        maxExpand: 500,
         output: "htmlAndMathml",
       });
     } catch {

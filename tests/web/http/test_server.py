@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 from fastapi import APIRouter, Request
@@ -77,6 +78,79 @@ def test_requests_may_be_sent_ahead(port: int) -> None:
         answers = read_all(connection)
 
     assert answers.count(b"HTTP/1.1 200 OK") == 3
+
+
+def test_who_sends_too_much_ahead_gets_the_first_answers_and_is_told_that_it_ends(
+    port: int,
+) -> None:
+    most = QUICK.most_pipelined
+    with connect(port) as connection:
+        connection.sendall(GET * (most + 200))
+        answers = read_all(connection)
+
+    # The one that was being answered, and those behind it.
+    assert answers.count(b"HTTP/1.1 200 OK") == most + 1
+    assert answers.count(b"connection: close") == 1
+    assert not answers.endswith(b"(reset)")
+
+
+def test_as_many_as_may_be_sent_ahead_can_be_sent_again_and_again(port: int) -> None:
+    most = QUICK.most_pipelined
+    with connect(port) as connection:
+        for _ in range(5):
+            connection.sendall(GET * most)
+            answers = b""
+            while answers.count(b"HTTP/1.1 200 OK") < most or not answers.endswith(b'Z"'):
+                answers += connection.recv(65536)
+
+
+def test_a_hundred_who_send_ahead_and_never_read_hold_up_nobody_and_leave_no_defect() -> None:
+    router = APIRouter()
+
+    @router.get("/large")
+    async def send_much() -> Response:
+        return Response(b"x" * 1_000_000)
+
+    sample = make_sample(router)
+    with serve(sample.app, QUICK) as port, ExitStack() as stack:
+        small = [stack.enter_context(_send_ahead(port, "/api/v1/when")) for _ in range(100)]
+        large = [stack.enter_context(_send_ahead(port, "/large")) for _ in range(10)]
+        with connect(port) as other:
+            for _ in range(50):
+                other.sendall(GET)
+                assert read_response(other)[0] == 200
+        # These are cut in the middle of an answer, the others after the last of theirs.
+        for attacker in large:
+            _wait_until_cut(attacker)
+        for attacker in small:
+            read_all(attacker)
+
+    requests = [line for line in sample.lines() if line["event"] == "request"]
+    assert {line["event"] for line in sample.lines()} == {"request"}
+    assert len(requests) <= 50 + len(small + large) * (QUICK.most_pipelined + 1)
+
+
+@contextmanager
+def _send_ahead(port: int, path: str) -> Iterator[socket.socket]:
+    """A client that sends thousands of requests and does not read."""
+    request = f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", port))
+        connection.settimeout(0)
+        with suppress(BlockingIOError, ConnectionResetError, BrokenPipeError):
+            for _ in range(20):
+                connection.send(request * 5000)
+        connection.settimeout(10)
+        yield connection
+
+
+def _wait_until_cut(connection: socket.socket) -> None:
+    """Wait, without reading anything, until the server has closed a connection."""
+    poll = select.poll()
+    # Errors and the end are told without being asked for.
+    poll.register(connection, 0)
+    assert poll.poll(10_000), "it was not cut"
 
 
 def test_a_response_without_a_body_is_sent_at_once(port: int) -> None:

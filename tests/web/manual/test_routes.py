@@ -63,7 +63,7 @@ def sample() -> Sample:
 
     sample = make_sample(router)
     install_openapi(sample.app)
-    install_manual(sample.app)
+    install_manual(sample.app, base_url="https://grader.example.edu")
     return sample
 
 
@@ -112,10 +112,29 @@ def test_what_a_description_says_is_never_markup(manual: str) -> None:
 def test_a_call_says_who_may_call_it_and_how(manual: str) -> None:
     assert '<span class="chip">instructor</span>' in manual
     assert "<code>trees:write</code>" in manual
-    assert "curl -X POST http://testserver/trees" in manual
+    assert "curl -X POST https://grader.example.edu/trees" in manual
     assert "-H &#39;if-match: &#34;7&#34;&#39;" in manual
     assert "at least 0, at most 1" in manual
     assert "Its <code>value</code>." in manual
+
+
+@pytest.mark.parametrize("path", ["/docs", "/docs/errors", "/openapi.json"])
+def test_a_page_is_made_once_and_sent_again_only_if_it_has_changed(
+    sample: Sample, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = sample.client.get(path)
+
+    def fail() -> None:
+        raise AssertionError("it was made again")
+
+    monkeypatch.setattr(sample.app, "openapi", fail)
+    # What a page says does not depend on how the caller calls the service.
+    again = sample.client.get(path, headers={"Host": "elsewhere.example"})
+    known = sample.client.get(path, headers={"If-None-Match": f'"other", {first.headers["etag"]}'})
+
+    assert again.content == first.content
+    assert (known.status_code, known.content) == (304, b"")
+    assert known.headers["etag"] == first.headers["etag"] == again.headers["etag"]
 
 
 def test_every_code_is_explained_under_its_name(sample: Sample) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import logging
+import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 
-from grader.web.ops.logs import describe_exception, install_library_logging, open_logs
+from grader.web.ops.logs import describe_exception, open_logs
 
 
 def test_a_line_is_json_with_its_time_and_level() -> None:
@@ -106,20 +105,44 @@ def test_what_the_operating_system_says_is_told() -> None:
     assert said == ["builtins.OSError: No space left on device"]
 
 
-@pytest.fixture
-def library() -> Iterator[logging.Logger]:
-    logger = logging.getLogger("uvicorn.error")
-    before = logger.handlers[:], logger.level, logger.propagate
-    yield logger
-    logger.handlers[:], logger.propagate = before[0], before[2]
-    logger.setLevel(before[1])
+PROGRAM = """
+import gc, logging, sys, threading, warnings
+from grader.web.ops.logs import install_library_logging, open_logs
+
+install_library_logging(open_logs(pretty=False))
+logging.getLogger("uvicorn.error").warning("Connection of %s was lost", "ada")
+logging.getLogger("uvicorn.error").info("Started")
+logging.getLogger("some.library").error("It failed for %s", "ada")
+warnings.warn("ada sent something")
+
+def fail():
+    raise ValueError("ada sent something")
+
+thread = threading.Thread(target=fail, name="background")
+thread.start()
+thread.join()
+
+class Fails:
+    def __del__(self):
+        fail()
+
+Fails()
+fail()
+"""
 
 
-def test_warnings_of_libraries_are_told_without_their_values(library: logging.Logger) -> None:
-    stream = io.StringIO()
-    install_library_logging(open_logs(stream, pretty=False))
-    library.warning("Connection of %s was lost", "ada")
-    library.info("Started")
+def test_nothing_but_lines_of_ours_is_written_and_none_has_a_value() -> None:
+    """What libraries and Python write by themselves, each in a process with hooks of its own."""
+    done = subprocess.run(
+        [sys.executable, "-W", "always", "-c", PROGRAM], capture_output=True, text=True, timeout=60
+    )
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
 
-    line = json.loads(stream.getvalue())
-    assert (line["library"], line["says"]) == ("uvicorn.error", "Connection of %s was lost")
+    assert [line.get("library") for line in lines[:2]] == ["uvicorn.error", "some.library"]
+    assert lines[0]["says"] == "Connection of %s was lost"
+    assert (lines[2]["event"], lines[2]["category"]) == ("warning", "UserWarning")
+    assert [line["event"] for line in lines[3:]] == ["defect"] * 3
+    assert lines[3]["thread"] == "background"
+    assert all(line["exception"][-1] == "builtins.ValueError" for line in lines[3:])
+    assert "ada" not in done.stderr
+    assert done.stdout == ""
