@@ -98,7 +98,13 @@ def _format_duration(span: timedelta) -> str:
 
 
 # An uploaded file is named by its digest, and has its own link beside the text.
-_ATTACHED = re.compile(rf"\[([^\]\n]*)\]\({DIGEST.pattern}\)")
+# A name has no opening bracket: otherwise each of a thousand brackets would search to the end.
+_ATTACHED = re.compile(rf"\[([^\[\]\n]*)\]\({DIGEST.pattern}\)")
+_MARK = re.compile(r"[\[\]*_`$\\<&!]")
+#: A line costs the parser about as much as three marks. With all of these it takes about 80 ms,
+#: and no text that somebody wrote to be read has nearly as many.
+_MARKS_PER_LINE = 3
+_MAX_MARKS = 6_000
 
 
 @cache
@@ -131,8 +137,12 @@ def _render_math_block(self: Any, tokens: Any, index: int, options: Any, env: An
 def to_html(text: str) -> Markup:
     """Markdown with TeX between dollar signs, as HTML.
 
-    The text cannot add elements of its own. Without scripts the TeX is shown as it was written.
+    The text cannot add elements of its own. Without scripts the TeX is shown as it was written, and
+    so is a whole text that consists of hardly anything but markup.
     """
+    marks = len(_MARK.findall(text)) + _MARKS_PER_LINE * text.count("\n")
+    if marks > _MAX_MARKS:
+        return Markup('<pre tabindex="0">{}</pre>').format(text)
     return Markup(_make_parser("commonmark").render(_ATTACHED.sub(r"\1 (attached)", text)))
 
 
