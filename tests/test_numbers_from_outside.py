@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from grader.errors import KeysetError, MalformedRequest
+from grader.formula.eval.evaluate import Environment
 from grader.grading.dates import read_local_time
 from grader.grading.grades.overrides import check_points
 from grader.reading.answer import read_answer
@@ -53,10 +54,10 @@ READERS: dict[str, Callable[[str], object]] = {
     ),
     "a number in a cursor": lambda text: decode_cursor(encode_cursor(text), int),
     "a score in an answer": lambda text: read_answer(
-        {"x": text}, [ExternalField("x", Decimal(3))], {}
+        {"x": text}, [ExternalField("x", Decimal(3))], Environment.empty()
     ),
     "a number in an answer": lambda text: read_answer(
-        {"x": float(text.removeprefix("s"))}, [ExternalField("x", Decimal(3))], {}
+        {"x": float(text.removeprefix("s"))}, [ExternalField("x", Decimal(3))], Environment.empty()
     ),
     "points in a rubric": lambda text: RangeForm.model_validate({"at_least": text}),
     "a late policy": lambda text: AssignmentFile.model_validate(
