@@ -41,6 +41,7 @@ def run_fuzz(
     servers: Annotated[int, typer.Option(min=1, help="Servers, each with its own sender.")] = 2,
     part: Annotated[str, typer.Option(help=f"Only this one: {', '.join(PARTS)}.")] = "",
     most_bytes: Annotated[int, typer.Option(min=1024, help="The largest body.")] = 65_536,
+    minutes: Annotated[float, typer.Option(help="Stop after this time in any case.")] = 1440,
     faults: Annotated[Path, typer.Option(help="The file of failures.")] = Path("fuzz-faults.jsonl"),
     results: Annotated[Path | None, typer.Option("--json", help="A file for the result.")] = None,
     replay: Annotated[
@@ -59,8 +60,12 @@ def run_fuzz(
     if replay is not None:
         _replay(replay, port)
         return
-    counts = requests, 0 if part else requests * _RUBRICS_PER_HUNDRED // 100
-    result, memory = _run(seed, servers, counts, part, most_bytes)
+    shares = [
+        Share(seed, each, servers, requests, most_bytes, part, most_seconds=60 * minutes)
+        for each in range(servers)
+    ]
+    files = 0 if part else requests * _RUBRICS_PER_HUNDRED // 100
+    result, memory = _run(shares, files)
     console.print(_make_table(result))
     console.print(_make_memory_table(memory))
     for each in result.faults[:_SHOWN_FAULTS]:
@@ -80,14 +85,11 @@ def run_fuzz(
         raise typer.Exit(1)
 
 
-def _run(
-    seed: int, servers: int, counts: tuple[int, int], part: str, most_bytes: int
-) -> tuple[FuzzResult, list[list[tuple[int, float]]]]:
+def _run(shares: list[Share], files: int) -> tuple[FuzzResult, list[list[tuple[int, float]]]]:
     """Run all senders in processes of their own, and show how far they are."""
-    requests, files = counts
+    seed, requests = shares[0].seed, shares[0].stop
     context = multiprocessing.get_context("spawn")
     told = context.Queue()
-    shares = [Share(seed, each, servers, requests, most_bytes, part) for each in range(servers)]
     with tempfile.TemporaryDirectory(prefix="keyset-fuzz-") as name:
         processes = [
             context.Process(target=work_share, args=(Path(name) / str(number), share, told))
@@ -101,7 +103,7 @@ def _run(
         with Progress(*columns, console=console) as progress:
             task = progress.add_task("requests", total=requests + files)
             result.merge(run_rubrics(seed, files, lambda count: progress.advance(task, count)))
-            while len(memory) < servers:
+            while len(memory) < len(shares):
                 found = _take(told, processes)
                 if isinstance(found, FuzzResult):
                     result.merge(found)

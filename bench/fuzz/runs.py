@@ -12,6 +12,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -124,6 +125,8 @@ class Share:
     most_bytes: int = 65_536
     only: str = ""
     sample_every: int = 2000
+    most_seconds: float = float("inf")
+    """After this no more requests are sent."""
 
 
 def run_share(folder: Path, share: Share, tell: Callable[[int], None]) -> FuzzResult:
@@ -193,7 +196,10 @@ class _Sender:
     def run(self, tell: Callable[[int], None]) -> FuzzResult:
         """Send all requests."""
         share, done = self._share, 0
+        until = time.monotonic() + share.most_seconds
         for number in range(share.first, share.stop, share.step):
+            if time.monotonic() > until:
+                break
             if done % share.sample_every == 0:
                 self._sample_memory(done)
             if done % _RESTORE_EVERY == 0:
