@@ -58,7 +58,7 @@ screenshots: $(READY) ## Take the pictures of the main pages in docs/pictures an
 	@sh tools/programs.sh chromium
 	$(BIN)/python -m tests.docs.screenshots
 
-fuzz: $(READY) ## Send a server mutated requests, files and formulas; see bench/fuzz
+fuzz: $(READY) ## Send mutated requests to real servers, and look at what comes back
 	$(BIN)/python -m bench.fuzz $(ARGS)
 
 migration: $(READY) ## Write a migration from the tables, as in make migration ARGS="keep drafts"

@@ -40,11 +40,11 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, with an answer to it that can be read."""
+    """A question, with the answers of its examples; there is at least one."""
 
     assignment: str
     id: str
-    answer: dict[str, Any]
+    answers: tuple[dict[str, Any], ...]
 
     @property
     def path(self) -> str:
@@ -70,12 +70,11 @@ def list_operations(spec: Mapping[str, Any]) -> list[Operation]:
 
 
 def list_questions() -> list[Question]:
-    """The shipped questions, each with the answer of its first example."""
+    """The shipped questions, each with the answers of its examples."""
     found = []
     for rubric in load_catalog(get_shipped_folder()).rubrics():
-        examples = [each.answer for each in rubric.form.examples]
-        answer = dict(examples[0]) if examples else {"q": "k_a"}
-        found.append(Question(rubric.assignment, rubric.form.id, answer))
+        answers = [dict(each.answer) for each in rubric.form.examples] or [{"q": "k_a"}]
+        found.append(Question(rubric.assignment, rubric.form.id, tuple(answers)))
     return found
 
 
@@ -136,13 +135,16 @@ class RequestMaker:
     def _make_answer(self, mutator: Mutator) -> FuzzRequest:
         question = mutator.rng.choice(self._questions)
         return self._send_answer(
-            mutator, "answers", question, mutator.make_body({"answer": question.answer})
+            mutator,
+            "answers",
+            question,
+            mutator.make_body({"answer": mutator.rng.choice(question.answers)}),
         )
 
     def _make_formula(self, mutator: Mutator) -> FuzzRequest:
         rng, question = mutator.rng, mutator.rng.choice(self._questions)
         formula = make_formula(mutator)
-        answer = dict.fromkeys(question.answer, formula)
+        answer = dict.fromkeys(question.answers[0], formula)
         if mutator.happens(0.4):
             fields = {f"answer.{name}": formula for name in answer}
             name = rng.choice(list(answer)) if answer else "q"
