@@ -134,12 +134,8 @@ class RequestMaker:
 
     def _make_answer(self, mutator: Mutator) -> FuzzRequest:
         question = mutator.rng.choice(self._questions)
-        return self._send_answer(
-            mutator,
-            "answers",
-            question,
-            mutator.make_body({"answer": mutator.rng.choice(question.answers)}),
-        )
+        body = mutator.make_body({"answer": mutator.rng.choice(question.answers)})
+        return self._send_answer(mutator, "answers", question, body)
 
     def _make_formula(self, mutator: Mutator) -> FuzzRequest:
         rng, question = mutator.rng, mutator.rng.choice(self._questions)

@@ -43,7 +43,7 @@ _CONVENTIONS = """\
 _ERRORS = """\
 ## Errors
 
-Every error of the API is `application/problem+json` with these fields; an error of a page is a page.
+Every error of the API is `application/problem+json` with these fields:
 """
 
 _CODES = """\
