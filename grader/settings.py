@@ -64,7 +64,7 @@ class Settings(BaseSettings):
     body_bytes: Annotated[int, Field(ge=1024)] = Field(
         default=2**20, description="The maximum size of a request body, in bytes."
     )
-    body_seconds: Annotated[float, Field(gt=0)] = Field(
+    body_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=15, description="The maximum time for a request body to arrive, in seconds."
     )
     reads_per_minute: Annotated[int, Field(ge=1)] = Field(

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,13 +62,15 @@ def measure_memory(processes: list[psutil.Process]) -> float:
 
 
 @contextmanager
-def run_service(url: str, *, workers: int, folder: Path) -> Iterator[RunningServer]:
-    """Run `grader serve` with its default settings; its log goes to a file."""
+def run_service(
+    url: str, *, workers: int, folder: Path, environment: Mapping[str, str] | None = None
+) -> Iterator[RunningServer]:
+    """Run `grader serve` with its default settings but these; its log goes to a file."""
     with _reserve_port() as port:
         command = [sys.executable, "-m", "grader", "serve", "--port", str(port)]
         command += ["--workers", str(workers)]
-        environment = {"GRADER_DATABASE_URL": url, "GRADER_DATA_FOLDER": str(folder)}
-        with _run(command, environment, port, folder / "service.log") as server:
+        own = {"GRADER_DATABASE_URL": url, "GRADER_DATA_FOLDER": str(folder)}
+        with _run(command, {**(environment or {}), **own}, port, folder / "service.log") as server:
             yield server
 
 

@@ -43,7 +43,7 @@ _CONVENTIONS = """\
 _ERRORS = """\
 ## Errors
 
-Every error is `application/problem+json` with these fields:
+Every error of the API is `application/problem+json` with these fields:
 """
 
 _CODES = """\

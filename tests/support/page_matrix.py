@@ -88,3 +88,47 @@ OPEN = {
     ("GET", "/sign-in/{code}"),
     ("POST", "/sign-in/{code}"),
 }
+#: The fields of each form, beside the token, with what a person might type.
+FORMS = {
+    AVERAGE: {"action": "check", "answer.q": "k_a", "answer.explanation": "It adds up."},
+    AVERAGE + "/reading/q": {"answer.q": "k_a"},
+    AVERAGE + "/draft": {"answer.q": "k_a"},
+    AVERAGE + "/files/explanation": {"file.explanation": "written.pdf"},
+    "/attempts/{attempt}/replay": {},
+    AVERAGE + "/students/ada": {"points": "1", "reason": "By hand.", "version": "g0"},
+    f"{ASSIGNMENT}/review/3b/{{attempt}}": {
+        "explanation.points": "1",
+        "explanation.comment": "Good.",
+        "explanation.version": "r0",
+        "explanation.item.0": "on",
+    },
+    f"{ASSIGNMENT}/review/3b/{{attempt}}/claim": {"action": "keep"},
+    f"{ASSIGNMENT}/integrity": {},
+    f"{ASSIGNMENT}/extensions": {
+        "action": "give",
+        "student": "ada",
+        "due_at": "2026-11-30T23:59",
+        "extra_attempts": "2",
+        "reason": "Ill.",
+    },
+    "/courses/one/roster/add": {
+        "login": "new",
+        "name": "New",
+        "email": "new@people.example",
+        "role": "student",
+        "section": "A",
+    },
+    "/courses/one/roster/import": {
+        "csv": "login,name\nbob,Bob",
+        "action": "apply",
+        "seen": "",
+        "leaving": "on",
+    },
+    "/courses/one/people/bob": {"action": "save", "role": "student", "section": "A"},
+    "/courses/one/people/bob/link": {},
+    "/courses/one/tokens": {"label": "made", "days": "30", "scope.course:read": "on"},
+    "/courses/one/tokens/tok_none/revoke": {},
+    "/tokens": {"label": "made", "days": "30", "scope.course:read": "on"},
+    "/tokens/tok_none/revoke": {},
+    "/sign-out": {},
+}

@@ -10,6 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from grader.accounts.callers import Membership, record_action
+from grader.domain.points import has_whole_cents
 from grader.domain.roles import Role
 from grader.errors import ErrorDetail, FieldPath, MalformedRequest, OutdatedVersion
 from grader.grading.context import GradingContext
@@ -37,7 +38,7 @@ def check_points(
     points: Decimal, possible: Decimal, *, field: str | FieldPath = "points"
 ) -> list[ErrorDetail]:
     """What is wrong with a number of points out of those possible; empty if nothing is."""
-    if 0 <= points <= possible and points == points.quantize(Decimal("0.01")):
+    if has_whole_cents(points) and 0 <= points <= possible:
         return []
     detail = f"Points go from 0 to {possible.normalize():f}, with at most two decimals."
     return [ErrorDetail(field, "points.range", detail)]

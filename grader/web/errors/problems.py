@@ -45,6 +45,8 @@ from grader.errors import (
 )
 from grader.web.errors.codes import CONFLICT_CODES, MEANINGS
 from grader.web.errors.model import MEDIA_TYPE, Problem, ProblemItem, render_problem
+from grader.web.errors.pages import MEDIA_TYPE as PAGE_MEDIA_TYPE
+from grader.web.errors.pages import find_typed, is_for_people, render_error_page
 
 #: By type of error; the closest base class counts. Anything else is a defect: 500.
 STATUSES: Mapping[type[KeysetError], int] = {
@@ -199,14 +201,27 @@ def _to_detail(error: RubricError) -> ErrorDetail:
 def build_problem_response(
     problem: Problem, request: Request, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Return a problem as a response, with the path and the id of the request."""
+    """Return a problem as a response, with the path and the id of the request.
+
+    Programs get a problem document, and people a page.
+    """
     complete = problem.model_copy(
         update={
             "instance": request.scope["path"].encode("utf-8", "replace").decode(),
             "request_id": getattr(request.state, "request_id", None),
         }
     )
-    return Response(render_problem(complete), problem.status, dict(headers or {}), MEDIA_TYPE)
+    content, media_type = render_error(complete, request.scope["path"], find_typed(request))
+    return Response(content, problem.status, dict(headers or {}), media_type)
+
+
+def render_error(
+    problem: Problem, path: str, typed: Mapping[str, str] | None = None
+) -> tuple[bytes, str]:
+    """The body of an error at an address, and its media type."""
+    if is_for_people(path):
+        return render_error_page(problem, typed), PAGE_MEDIA_TYPE
+    return render_problem(problem), MEDIA_TYPE
 
 
 def install_problems(app: FastAPI) -> None:

@@ -31,8 +31,7 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 
 from grader.errors import MalformedRequest
-from grader.web.errors.model import MEDIA_TYPE, render_problem
-from grader.web.errors.problems import to_problem
+from grader.web.errors.problems import render_error, to_problem
 from grader.web.http.body import WHOLE_BODY
 from grader.web.http.fast_path import FAST_ROUTES, Exchange, FastRequest, FastRoute
 
@@ -324,7 +323,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         self.close()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP with a problem document, like every other error."""
+        """Refuse what is not HTTP in the same form as every other error."""
         fault = MalformedRequest("This cannot be read as an HTTP request.", code="http.invalid")
         self._refuse(fault)
 
@@ -401,9 +400,11 @@ class DeadlineProtocol(HttpToolsProtocol):
             self.close()
             return
         problem = to_problem(fault)
-        body = render_problem(problem)
+        # There is no address where not even the first line could be read.
+        path = getattr(self, "url", b"").partition(b"?")[0].decode("latin-1")
+        body, media_type = render_error(problem, path)
         head = (
-            f"content-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n"
+            f"content-type: {media_type}\r\ncontent-length: {len(body)}\r\n"
             "cache-control: no-store\r\nconnection: close\r\n\r\n"
         )
         self.transport.write(STATUS_LINE[problem.status] + head.encode("ascii") + body)

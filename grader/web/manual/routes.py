@@ -126,15 +126,9 @@ def install_manual(app: FastAPI, *, base_url: str) -> None:
 @cache
 def _environment() -> Environment:
     # Imported only when needed, so that the service starts faster.
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from grader.web.jinja import make_environment
 
-    environment = Environment(
-        loader=PackageLoader("grader.web"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = make_environment()
     environment.filters["prose"] = format_prose
     environment.filters["inline"] = _format_inline
     return environment

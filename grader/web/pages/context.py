@@ -28,6 +28,7 @@ from grader.store.queries.attempts import find_attempts
 from grader.store.queries.fills import FillLine, find_fill
 from grader.store.queries.submissions import DraftLine, find_seen
 from grader.web.auth import begin_costly, refuse_forged
+from grader.web.errors.pages import keep_typed
 from grader.web.http.body import read_form
 from grader.web.pages.rendering import is_htmx_request, render
 from grader.web.pages.visitors import VisitorDep
@@ -47,7 +48,9 @@ _Result = TypeVar("_Result")
 async def read_page_form(request: Request, visitor: VisitorDep) -> dict[str, str]:
     """The fields of a form, which must come from one of our pages."""
     form = await read_form(request, most_bytes=MAX_FORM_BYTES)
-    refuse_forged(request, visitor.secret, form.pop("csrf", ""))
+    refuse_forged(request, visitor.secret, form.get("csrf", ""))
+    keep_typed(request, form)
+    del form["csrf"]
     return form
 
 

@@ -1,4 +1,4 @@
-"""Templates as responses, and errors as pages."""
+"""Templates as responses, and the routes of pages."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
-from grader import __version__
 from grader.errors import KeysetError, NotSignedIn
-from grader.web.errors.problems import build_error_headers, to_problem
+from grader.web.errors.problems import build_error_headers, build_problem_response, to_problem
 from grader.web.http.direct import DirectAnswers, DirectRequest
+from grader.web.jinja import make_environment
 from grader.web.pages import format
 from grader.web.pages.format import to_html, to_inline_html
 from grader.web.pages.visitors import get_visitor, identify_visitor
@@ -27,15 +27,7 @@ from grader.web.service import get_received_at, get_service
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("grader.web"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        # They are part of the package; to look whether they have changed takes a system call each.
-        auto_reload=False,
-    )
+    environment = make_environment()
     environment.filters |= {
         "prose": to_html,
         "line": to_inline_html,
@@ -47,7 +39,7 @@ def _environment() -> Environment:
         "outcome": format.format_outcome,
         "span": format.format_relative_time,
     }
-    environment.globals |= {"time": format.format_time, "version": __version__}
+    environment.globals["time"] = format.format_time
     return environment
 
 
@@ -114,10 +106,7 @@ async def _handle_for_people(handle: _Handler, request: Request) -> Response:
         target = quote(request.url.path) if request.method == "GET" else "/"
         return RedirectResponse(f"/sign-in?next={target}", status_code=303)
     except KeysetError as error:
-        problem = to_problem(error)
-        page = render(request, "error.html", status=problem.status, problem=problem, visitor=None)
-        page.headers.update(build_error_headers(error))
-        return page
+        return build_problem_response(to_problem(error), request, build_error_headers(error))
 
 
 async def _handle_identified(handle: _Handler, request: Request) -> Response:

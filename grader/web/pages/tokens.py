@@ -24,6 +24,7 @@ from grader.store.database import Session
 from grader.store.queries.courses import list_enrolments
 from grader.store.queries.credentials import TokenLine, list_tokens
 from grader.web.pages.context import COURSE_PATH, CoursePage, FormDep, Page
+from grader.web.pages.form_numbers import read_whole_number
 from grader.web.pages.form_state import FormState
 from grader.web.pages.rendering import PageRoute
 from grader.web.params import TokenId
@@ -67,7 +68,8 @@ def _read_token_request(form: Mapping[str, str]) -> _TokenRequest:
     MalformedRequest
         With every invalid field.
     """
-    label, days = form.get("label", "").strip(), form.get("days", "").strip()
+    label = form.get("label", "").strip()
+    days = read_whole_number(form.get("days", ""), least=1, most=MAX_DAYS)
     scopes = frozenset(scope for scope in Scope if f"scope.{scope.value}" in form)
     faults = []
     if not 1 <= len(label) <= _MAX_LABEL_LENGTH or not is_plain(label):
@@ -75,12 +77,12 @@ def _read_token_request(form: Mapping[str, str]) -> _TokenRequest:
         faults.append(ErrorDetail("label", "label.invalid", message))
     if not scopes:
         faults.append(ErrorDetail("scopes", "scopes.empty", "A token needs at least one scope."))
-    if not (days.isascii() and days.isdigit() and len(days) < 5 and 1 <= int(days) <= MAX_DAYS):
+    if days is None:
         message = f"A token lasts from 1 to {MAX_DAYS} days."
         faults.append(ErrorDetail("days", "days.range", message))
-    if faults:
+    if faults or days is None:
         raise MalformedRequest(faults[0].detail, code="token.invalid", faults=tuple(faults))
-    return _TokenRequest(label, scopes, int(days))
+    return _TokenRequest(label, scopes, days)
 
 
 @router.get(_OWN_PATH)

@@ -35,7 +35,7 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-# `make fuzz` sends many more.
+# Far more can be asked for; mutated requests to all routes and pages are sent by `make fuzz`.
 EXAMPLES = int(os.environ.get("KEYSET_SCHEMA_EXAMPLES", "3"))
 TRY = settings(
     max_examples=EXAMPLES,

@@ -71,7 +71,7 @@ TABLE = [
 def raising(error: Exception) -> TestClient:
     router = APIRouter()
 
-    @router.get("/raise")
+    @router.get("/api/raise")
     def fail() -> None:
         raise error
 
@@ -80,13 +80,13 @@ def raising(error: Exception) -> TestClient:
 
 @pytest.mark.parametrize(("error", "status"), TABLE, ids=lambda value: type(value).__name__)
 def test_every_error_is_a_problem_with_its_status(error: KeysetError, status: int) -> None:
-    answer = raising(error).get("/raise", headers={"X-Request-ID": "r-1"})
+    answer = raising(error).get("/api/raise", headers={"X-Request-ID": "r-1"})
 
     problem = answer.json()
     assert answer.status_code == problem["status"] == status
     assert answer.headers["content-type"] == "application/problem+json"
     assert problem["type"] == f"/docs/errors#{problem['code']}"
-    assert problem["instance"] == "/raise"
+    assert problem["instance"] == "/api/raise"
     assert problem["request_id"] == "r-1"
     assert problem["attempt_used"] is False
     assert problem["title"]
@@ -111,12 +111,12 @@ def test_every_error_is_a_problem_with_its_status(error: KeysetError, status: in
 def test_errors_carry_the_headers_that_clients_act_on(
     error: KeysetError, name: str, value: str
 ) -> None:
-    assert raising(error).get("/raise").headers[name] == value
+    assert raising(error).get("/api/raise").headers[name] == value
 
 
 def test_a_refused_answer_tells_every_place() -> None:
     other = FieldError("K is missing.", field="K/x", code="field.missing")
-    problem = raising(AnswerRefused([FIELD, other])).get("/raise").json()
+    problem = raising(AnswerRefused([FIELD, other])).get("/api/raise").json()
 
     assert problem["code"] == "number.type"
     assert problem["detail"] == "2 places need a change; nothing was judged or stored."
@@ -132,7 +132,7 @@ def test_a_refused_answer_tells_every_place() -> None:
 
 
 def test_a_rubrics_mistakes_are_told_with_file_line_and_column() -> None:
-    problem = raising(RubricErrors([RUBRIC])).get("/raise").json()
+    problem = raising(RubricErrors([RUBRIC])).get("/api/raise").json()
 
     assert problem["errors"][0]["detail"] == "c-i.yaml:8:13: points: must be a number"
     assert problem["errors"][0]["column"] == 13
@@ -140,7 +140,7 @@ def test_a_rubrics_mistakes_are_told_with_file_line_and_column() -> None:
 
 @pytest.mark.parametrize("error", [ValueError("a secret"), OperatorError("a secret")])
 def test_a_defect_says_nothing_about_itself(error: Exception) -> None:
-    answer = raising(error).get("/raise")
+    answer = raising(error).get("/api/raise")
 
     assert answer.status_code == 500
     assert answer.json()["code"] == "service.defect"
@@ -148,13 +148,13 @@ def test_a_defect_says_nothing_about_itself(error: Exception) -> None:
 
 
 def test_half_a_surrogate_in_a_message_is_no_second_error() -> None:
-    answer = raising(RequestRefused("a \ud800 b")).get("/raise")
+    answer = raising(RequestRefused("a \ud800 b")).get("/api/raise")
 
     assert (answer.status_code, answer.json()["detail"]) == (409, "a ? b")
 
 
 def test_what_is_not_there_is_a_problem_too(sample: Sample) -> None:
-    answer = sample.client.get("/nowhere")
+    answer = sample.client.get("/api/nowhere")
 
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
@@ -205,10 +205,10 @@ def test_a_parameter_is_told_by_its_name(sample: Sample, limit: str) -> None:
 def test_a_header_is_told_by_its_name() -> None:
     router = APIRouter()
 
-    @router.get("/raise")
+    @router.get("/api/raise")
     def fail(if_match: Annotated[str, Header()]) -> None: ...
 
-    answer = make_sample(router).client.get("/raise")
+    answer = make_sample(router).client.get("/api/raise")
 
     assert answer.json()["errors"][0]["pointer"] == "#header/if-match"
     assert answer.json()["detail"] == "if-match is missing."

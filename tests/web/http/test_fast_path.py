@@ -28,7 +28,8 @@ from tests.support.budgets import make_throttle
 from tests.support.sample_app import NOW
 from tests.support.server import connect, read_all, read_response, serve
 
-ROUTE = "/courses/{course}/attempts"
+ROUTE = "/api/courses/{course}/attempts"
+PATH = ROUTE.format(course="one")
 BODY = b'{"answer": 1}'
 QUICK = Deadlines(head_seconds=5, body_seconds=0.5, linger_seconds=0.3, write_seconds=2)
 
@@ -49,7 +50,7 @@ class Sample:
     log: io.StringIO = field(default_factory=io.StringIO)
     metrics: Metrics = field(default_factory=open_metrics)
 
-    def send(self, head: str = "", body: bytes = BODY, path: str = "/courses/one/attempts") -> Any:
+    def send(self, head: str = "", body: bytes = BODY, path: str = PATH) -> Any:
         """The status, headers and body of the answer to one request on a connection of its own."""
         with connect(self.port) as connection:
             connection.sendall(request(head, body, path))
@@ -68,7 +69,7 @@ class Sample:
         future.get_loop().call_soon_threadsafe(future.set_result, "held")
 
 
-def request(head: str = "", body: bytes = BODY, path: str = "/courses/one/attempts") -> bytes:
+def request(head: str = "", body: bytes = BODY, path: str = PATH) -> bytes:
     lines = (
         f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(body)}\r\n{head}\r\n"
@@ -261,7 +262,7 @@ def test_without_room_it_is_refused_as_the_app_would(service: Sample) -> None:
 
     assert (service.fast, service.by_app) == ([], ["one"]), "only the second one came to the app"
     # The text is made once for all addresses.
-    assert by_app[2].pop("instance") == "/courses/one/attempts"
+    assert by_app[2].pop("instance") == PATH
     assert early == by_app
     assert (early[0], early[1]["retry-after"]) == (503, "7")
 
@@ -320,15 +321,18 @@ def test_a_body_that_never_comes_is_cut_off(service: Sample) -> None:
 @pytest.mark.parametrize(
     ("head", "body", "path"),
     [
-        pytest.param("Connection: close\r\n", BODY, "/courses/one/attempts", id="the last one"),
-        pytest.param("Expect: 100-continue\r\n", BODY, "/courses/one/attempts", id="expecting"),
-        pytest.param("", b"x" * 70_000, "/courses/one/attempts", id="large"),
-        pytest.param("", BODY, "/courses/one/attempts?x=1", id="with a query"),
-        pytest.param("", BODY, "/courses/%6fne/attempts", id="escaped"),
-        pytest.param("Host: y\r\n", BODY, "/courses/one/attempts", id="a header twice"),
-        pytest.param("Content-Encoding: gzip\r\n", BODY, "/courses/one/attempts", id="encoded"),
+        pytest.param("Connection: close\r\n", BODY, PATH, id="the last one"),
+        pytest.param("Expect: 100-continue\r\n", BODY, PATH, id="expecting"),
+        pytest.param("", b"x" * 70_000, PATH, id="large"),
+        pytest.param("", BODY, "/api/courses/one/attempts?x=1", id="with a query"),
+        pytest.param("", BODY, "/api/courses/%6fne/attempts", id="escaped"),
+        pytest.param("Host: y\r\n", BODY, PATH, id="a header twice"),
+        pytest.param("Content-Encoding: gzip\r\n", BODY, PATH, id="encoded"),
         pytest.param(
-            "".join(f"X-{n}: a\r\n" for n in range(40)), BODY, "/courses/one/attempts", id="many"
+            "".join(f"X-{n}: a\r\n" for n in range(40)),
+            BODY,
+            PATH,
+            id="many",
         ),
     ],
 )
@@ -389,7 +393,7 @@ def test_another_type_of_body_is_left_to_the_app(service: Sample) -> None:
 def test_other_calls_go_on(service: Sample) -> None:
     service.refusal = Unavailable("Too much is waiting.")
     with connect(service.port) as connection:
-        connection.sendall(b"GET /courses/one/attempts HTTP/1.1\r\nHost: x\r\n\r\n")
+        connection.sendall(b"GET /api/courses/one/attempts HTTP/1.1\r\nHost: x\r\n\r\n")
         assert read_response(connection)[0] == 200
-        connection.sendall(request(path="/courses/one/others"))
+        connection.sendall(request(path="/api/courses/one/others"))
         assert read_response(connection)[0] == 404

@@ -29,7 +29,7 @@ def _routes() -> APIRouter:
         request.state.caller = "person-17"
         return PlainTextResponse("hello", headers={"Cache-Control": "max-age=60"})
 
-    @router.get("/defect")
+    @router.get("/api/defect")
     def fail() -> None:
         name = "Ada Lovelace"
         raise ValueError(f"{name} sent something")
@@ -63,7 +63,7 @@ def test_any_other_request_id_is_replaced(sample: Sample, sent: str) -> None:
     assert re.fullmatch("[0-9a-f]{24}", answer.headers["x-request-id"])
 
 
-@pytest.mark.parametrize("path", ["/api/v1/when", "/nowhere", "/defect"])
+@pytest.mark.parametrize("path", ["/api/v1/when", "/nowhere", "/api/defect"])
 def test_every_response_carries_the_security_headers(sample: Sample, path: str) -> None:
     headers = sample.client.get(path).headers
 
@@ -117,7 +117,7 @@ def test_an_unknown_address_is_not_told(sample: Sample) -> None:
 
 
 def test_a_defect_is_answered_as_a_problem_and_noted_without_values(sample: Sample) -> None:
-    answer = sample.client.get("/defect", headers={"X-Request-ID": "r-1"})
+    answer = sample.client.get("/api/defect", headers={"X-Request-ID": "r-1"})
 
     assert (answer.status_code, answer.json()["request_id"]) == (500, "r-1")
     defect, request = sample.lines()

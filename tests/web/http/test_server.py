@@ -201,7 +201,7 @@ def test_slow_heads_are_cut_while_others_are_served(port: int) -> None:
     with ExitStack() as stack:
         slow = [stack.enter_context(connect(port)) for _ in range(60)]
         for connection in slow:
-            connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+            connection.sendall(b"GET /api HTTP/1.1\r\nHost: x\r\n")
         served = 0
         while time.monotonic() - began < QUICK.head_seconds * 0.8:
             for connection in slow:
@@ -256,7 +256,7 @@ def test_a_second_request_has_the_same_time_for_its_head(port: int) -> None:
     with connect(port) as connection:
         connection.sendall(GET)
         read_response(connection)
-        connection.sendall(b"GET / HT")
+        connection.sendall(b"GET /api/x HT")
 
         assert status_of(read_all(connection)) == 408
 
@@ -299,11 +299,11 @@ def test_a_silent_connection_is_closed_without_a_word(port: int) -> None:
     ],
 )
 def test_a_large_head_is_refused(port: int, head: bytes) -> None:
-    check_refused(port, b"GET / HTTP/1.1\r\nHost: x\r\n" + head)
+    check_refused(port, b"GET /api HTTP/1.1\r\nHost: x\r\n" + head)
 
 
 def test_a_long_address_is_refused(port: int) -> None:
-    check_refused(port, b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+    check_refused(port, b"GET /api/" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
 
 
 def check_refused(port: int, head: bytes) -> None:
@@ -320,19 +320,19 @@ def check_refused(port: int, head: bytes) -> None:
     [
         pytest.param(b"nonsense\r\n\r\n", id="no HTTP"),
         pytest.param(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", id="HTTP/2"),
-        pytest.param(b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n", id="raw bytes in the address"),
-        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n", id="NUL in a header"),
+        pytest.param(b"GET /api/\xff HTTP/1.1\r\nHost: x\r\n\r\n", id="raw bytes in the address"),
+        pytest.param(b"GET /api HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n", id="NUL in a header"),
         pytest.param(
-            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
+            b"POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
             id="two lengths",
         ),
         pytest.param(
-            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
-            b"0\r\n\r\n",
+            b"POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             id="length and chunks",
         ),
         pytest.param(
-            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " + b"9" * 30 + b"\r\n\r\n",
+            b"POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: " + b"9" * 30 + b"\r\n\r\n",
             id="a length beyond counting",
         ),
     ],

@@ -144,7 +144,7 @@ def test_every_code_is_explained_under_its_name(sample: Sample) -> None:
 
 
 def test_a_problems_type_leads_to_its_explanation(sample: Sample) -> None:
-    problem = sample.client.get("/nowhere").json()
+    problem = sample.client.get("/api/nowhere").json()
     path, _, anchor = problem["type"].partition("#")
 
     assert anchor in Page(sample.client.get(path).text).ids

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
-
 from fastapi import APIRouter, Response
+from starlette.concurrency import run_in_threadpool
 
 from grader.domain.roles import Role
-from grader.errors import ErrorDetail, MalformedRequest
+from grader.errors import MalformedRequest, OutdatedVersion
 from grader.grading.attempts.find import list_attempts
-from grader.grading.grades.overrides import format_grade_version, override_grade
+from grader.grading.grades.overrides import (
+    MAX_REASON_LENGTH,
+    format_grade_version,
+    override_grade,
+)
 from grader.store.database import Session
 from grader.store.queries.courses import get_member
 from grader.store.queries.decisions import list_external_scores, list_overrides
 from grader.store.queries.grades import find_grades
-from grader.web.pages.context import QUESTION_PATH, FormDep, QuestionPage
+from grader.web.pages.context import QUESTION_PATH, FormDep, QuestionContext, QuestionPage
+from grader.web.pages.form_numbers import read_form_points
+from grader.web.pages.form_state import FormState
 from grader.web.pages.rendering import PageRoute
 from grader.web.params import StudentLogin
 
@@ -26,6 +31,10 @@ _STUDENT_PATH = QUESTION_PATH + "/students/{student}"
 @router.get(_STUDENT_PATH)
 def show_student_question(page: QuestionPage, student: StudentLogin) -> Response:
     """A student's attempts at a question, the grade and its history, and the override form."""
+    return _render_page(page, student, FormState())
+
+
+def _render_page(page: QuestionContext, student: str, form: FormState) -> Response:
     with page.read() as session:
         membership = page.membership(session, Role.ASSISTANT)
         member = get_member(session, run_id=page.course, login=student)
@@ -48,6 +57,9 @@ def show_student_question(page: QuestionPage, student: StudentLogin) -> Response
         ]
         return page.render(
             "gradebook/student_question.html",
+            status=form.status,
+            form=form,
+            longest_reason=MAX_REASON_LENGTH,
             membership=membership,
             member=member,
             rubric=page.published(session).rubric(page.question),
@@ -62,14 +74,16 @@ def show_student_question(page: QuestionPage, student: StudentLogin) -> Response
 @router.post(_STUDENT_PATH)
 async def override_score(page: QuestionPage, student: StudentLogin, form: FormDep) -> Response:
     """Override a score, or remove the override where no points are given."""
-    points = _read_points(form.get("points", ""))
 
     def change(session: Session) -> None:
+        membership = page.membership(session, Role.INSTRUCTOR)
+        member = get_member(session, run_id=page.course, login=student)
+        points = read_form_points(form.get("points", ""))
         override_grade(
             session,
             page.grading,
-            page.membership(session, Role.INSTRUCTOR),
-            get_member(session, run_id=page.course, login=student),
+            membership,
+            member,
             assignment=page.assignment,
             question=page.question,
             points=points,
@@ -78,15 +92,10 @@ async def override_score(page: QuestionPage, student: StudentLogin, form: FormDe
             at=page.at,
         )
 
-    await page.write(change)
-    return page.redirect()
-
-
-def _read_points(text: str) -> Decimal | None:
-    if not text.strip():
-        return None
     try:
-        return Decimal(text.strip().replace(",", "."))
-    except InvalidOperation:
-        fault = ErrorDetail("points", "points.range", "Points must be a number, such as 7.5.")
-        raise MalformedRequest.of(fault) from None
+        await page.write(change)
+    except (MalformedRequest, OutdatedVersion) as error:
+        # The page shows the grade as it is now, so the next try may replace it.
+        refused = FormState.refused(form, error)
+        return await run_in_threadpool(_render_page, page, student, refused)
+    return page.redirect()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from grader.errors import ErrorDetail, MalformedRequest
 from grader.feedback.report import CriterionReport
 from grader.grading.reviews.review import ReviewTask, format_review_version
 from grader.grading.reviews.save import ReviewDecision
+from grader.web.pages.form_numbers import read_form_points
 from grader.web.pages.format import format_points
 
 #: The keyboard shortcuts of items, in order; c, n, p and s have other meanings.
@@ -53,7 +54,7 @@ class CriterionReviewForm:
         """The points chosen so far; None while nothing is chosen."""
         if self.points.strip():
             try:
-                return _read_points(self.points)
+                return read_form_points(self.points)
             except MalformedRequest:
                 return None
         chosen = [each.points for each in self.items if each.is_chosen]
@@ -135,7 +136,7 @@ def _read_decision(form: Mapping[str, str], task: ReviewTask) -> ReviewDecision 
     text = form.get(f"{name}.points", "")
     # Browsers send line ends as CRLF.
     comment = form.get(f"{name}.comment", "").replace("\r\n", "\n").strip()
-    points = _read_points(text) if text.strip() else None
+    points = read_form_points(text)
     is_decided = bool(items) or points is not None or f"{name}.none" in form
     if not is_decided:
         if not comment:
@@ -143,18 +144,3 @@ def _read_decision(form: Mapping[str, str], task: ReviewTask) -> ReviewDecision 
         fault = ErrorDetail("items", "review.empty", f"{task.title}: choose items or enter points.")
         raise MalformedRequest.of(fault)
     return ReviewDecision(name, items, points, comment, form.get(f"{name}.version", ""))
-
-
-def _read_points(text: str) -> Decimal:
-    try:
-        points = Decimal(text.strip().replace(",", "."))
-        if points.is_finite() and points == points.quantize(Decimal("0.01")):
-            return points
-    except InvalidOperation:
-        pass
-    fault = ErrorDetail(
-        "points",
-        "points.range",
-        "Points must be a number with at most two decimals, such as 7.5.",
-    )
-    raise MalformedRequest.of(fault)

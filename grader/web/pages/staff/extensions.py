@@ -23,6 +23,7 @@ from grader.grading.grades.overrides import MAX_REASON_LENGTH
 from grader.store.database import Session
 from grader.store.queries.courses import MemberLine, find_member, list_members
 from grader.web.pages.context import ASSIGNMENT_PATH, AssignmentPage, FormDep
+from grader.web.pages.form_numbers import read_whole_number
 from grader.web.pages.form_state import FormState
 from grader.web.pages.rendering import PageRoute
 
@@ -90,17 +91,17 @@ def _read_extension(
         form.get("due_at", ""), time_zone=membership.run.time_zone, field="due_at"
     )
     text = form.get("extra_attempts", "").strip() or "0"
-    is_number = text.isascii() and text.isdigit() and len(text) < 6
-    if not is_number or int(text) > _MAX_EXTRA_ATTEMPTS:
+    extra = read_whole_number(text, most=_MAX_EXTRA_ATTEMPTS)
+    if extra is None:
         message = f"Extra attempts must be a whole number from 0 to {_MAX_EXTRA_ATTEMPTS}."
         raise _make_error("extra_attempts", "attempts.range", message)
     is_later = due_at is not None and everybody_due_at is not None and due_at > everybody_due_at
     if due_at is not None and not is_later:
         message = "This is not later than the standard due date."
         raise _make_error("due_at", "extension.empty", message)
-    if not is_later and text.strip("0") == "":
+    if not is_later and extra == 0:
         raise _make_error("due_at", "extension.empty", "Give a later date or more attempts.")
-    return due_at, int(text)
+    return due_at, extra
 
 
 def _make_error(field: str, code: str, message: str) -> MalformedRequest:

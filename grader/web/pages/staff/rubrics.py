@@ -33,6 +33,7 @@ from grader.web.pages.context import (
     AssignmentPage,
     QuestionPage,
 )
+from grader.web.pages.form_numbers import read_whole_number
 from grader.web.pages.rendering import PageRoute
 from grader.web.pages.staff.rubric_text import (
     list_examples,
@@ -167,9 +168,10 @@ def show_versions(
 
 def _read_number(text: str) -> int:
     """The number of a publication."""
-    if not (text.isascii() and text.isdigit()):
+    number = read_whole_number(text, most=10**9)
+    if number is None:
         raise NotFound
-    return int(text)
+    return number
 
 
 def _find_previous_number(versions: tuple[PublicationChange, ...], newest: int) -> int:

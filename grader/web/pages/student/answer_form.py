@@ -15,6 +15,7 @@ from grader.grading.submissions.uploads import MAX_BYTES
 from grader.reading.fields import ArrayField, ChoiceField, Field, FileField, NumberField, TextField
 from grader.web.admission import take_turn
 from grader.web.auth import refuse_forged
+from grader.web.errors.pages import keep_typed
 from grader.web.http.body import read_body, read_form
 from grader.web.pages.context import MAX_FORM_BYTES
 from grader.web.pages.visitors import VisitorDep
@@ -37,7 +38,9 @@ async def read_submitted_form(request: Request, visitor: VisitorDep) -> Submitte
         sent = await _read_with_files(request)
     else:
         sent = SubmittedForm(await read_form(request, most_bytes=MAX_FORM_BYTES), {})
-    refuse_forged(request, visitor.secret, sent.fields.pop("csrf", ""))
+    refuse_forged(request, visitor.secret, sent.fields.get("csrf", ""))
+    keep_typed(request, sent.fields)
+    del sent.fields["csrf"]
     return sent
 
 
