@@ -90,13 +90,13 @@ class Receipt(ReportModel):
     used_rubric: str
     """Of the earlier question's file."""
     verdicts: str | None
-    judgement: str | None = Field(default=None, exclude_if=_is_none)
-    """Of the judgement as it is stored, with figures, misconceptions and times."""
     score: BoundedPoints | None
     max_score: BoundedPoints
     engine: str
     key: str | None
     signature: str | None
+    judgement: str | None = Field(default=None, exclude_if=_is_none)
+    """Of the judgement as it is stored, with figures, misconceptions and times."""
 
 
 #: The fields of a receipt as JSON has them: in this form it is signed, stored and sent.

@@ -130,5 +130,8 @@ FORMS = {
     "/courses/one/tokens/tok_none/revoke": {},
     "/tokens": {"label": "made", "days": "30", "scope.course:read": "on"},
     "/tokens/tok_none/revoke": {},
+    "/account/password": {"old": "", "password": "long enough", "repeated": "long enough"},
+    "/account/sign-out": {},
+    "/account/revoke-tokens": {},
     "/sign-out": {},
 }

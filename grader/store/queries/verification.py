@@ -439,8 +439,8 @@ def count_rows(session: Session) -> dict[str, int]:
 #: Tables that no other check reads whole.
 _OTHER_TABLES = (
     EnrolmentRow, TokenRow, UploadRow, VariantRow, ViewRow, DraftRow, ClaimRow, GradeRow, TotalRow,
-    IdempotencyKeyRow, SignInLinkRow, BrowserSessionRow, FailedSignInRow, FillRow,
-    IntegrityCheckRow, ResemblanceRow,
+    IdempotencyKeyRow, IdempotentResponseRow, SignInLinkRow, BrowserSessionRow,
+    FailedSignInRow, FillRow, IntegrityCheckRow, ResemblanceRow,
 )  # fmt: skip
 
 
