@@ -20,8 +20,10 @@ from grader.domain.roles import ALL_SCOPES, Role
 from grader.grading.publishing.publish import publish
 from grader.rubric.catalog import CompiledAssignment, get_shipped_folder, read_assignment
 from grader.store.database import Database, Session
+from grader.store.queries.audit import add_audit_entry
 from grader.store.queries.courses import get_run
 from grader.store.queries.credentials import TokenLine, add_browser_session, add_tokens
+from grader.store.queries.facts import RecordedTable
 from grader.store.queries.people import PersonLine
 from grader.store.rows import make_id
 
@@ -91,6 +93,10 @@ def _add_credentials(session: Session, who: str, person: PersonLine) -> None:
         revoked_at=None, used_at=None,
     )  # fmt: skip
     add_tokens(session, [(token, hash_secret(own.token))], by="fuzz")
+    add_audit_entry(
+        session, at=at, by="fuzz", action="token.made", subject=token.id,
+        changed={RecordedTable.TOKENS: [token.id]},
+    )  # fmt: skip
     add_browser_session(
         session, digest=hash_secret(own.session), person_id=person.id, at=at, expires_at=expires_at
     )

@@ -68,8 +68,11 @@ def is_pasted_array(text: str, *, shape: Shape | None = None) -> bool:
     Where the ``shape`` that is asked for is a vector of three or more numbers, a line of exactly as
     many numbers is one too, even if all but the first have a sign (``1 -2 -3``).
     """
-    if len(text) > MAX_TEXT_LENGTH or _has_many_pieces(text, shape):
-        # No formula is as long as this, and no array is without digits.
+    if len(text) > MAX_TEXT_LENGTH:
+        # No formula is as long as this.
+        return True
+    if _has_many_pieces(text, shape):
+        # Nor is it as long as this, and no array is without digits.
         return any(map(text.__contains__, "0123456789"))
     body = remove_wrapper(normalize_signs(text))
     if body.tail:

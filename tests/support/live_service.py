@@ -67,6 +67,11 @@ class Running:
         return Client(token=token or self.add_student(), **where)
 
 
+_BUDGETS = (
+    "reads_per_minute", "checks_per_minute", "submits_per_minute", "anonymous_per_minute",
+)  # fmt: skip
+
+
 @contextmanager
 def run_service(folder: Path, **settings: Any) -> Iterator[Running]:
     """Serve a course with one of the shipped assignments, as `grader serve` would."""
@@ -74,7 +79,7 @@ def run_service(folder: Path, **settings: Any) -> Iterator[Running]:
         data_folder=folder,
         database_url=f"sqlite:///{folder / 'keyset.sqlite'}",
         log_level="error",
-        **{"reads_per_minute": 100_000, "submits_per_minute": 100_000} | settings,
+        **dict.fromkeys(_BUDGETS, 100_000) | settings,
     )
     service = open_service(chosen)
     with service.database.write() as session:
