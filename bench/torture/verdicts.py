@@ -17,7 +17,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -41,14 +40,15 @@ from grader.feedback.receipt import hash_verdicts
 from grader.rubric.catalog import get_shipped_folder, load_catalog
 
 #: The students of answers that are judged offline.
-_STUDENTS = ("ada", "grace", "emmy")
-_SCANNED = 60
+_STUDENTS = ("ada", "grace")
+_SCANNED = 40
 #: How many numbers on both sides of a border are sent.
 _NEIGHBOURS = 10
 _MAX_BATCH_SIZE = 128
 _REPEATS_PER_PROCESS = 20_000
 _CONNECTIONS = 16
-_COMMANDS = 8
+#: Which share of processes uses all cores for matrices, as the service does by default.
+_THREADED_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,8 @@ class VerdictPlan:
     students: int
     seed: int
     evidence: Path
+    families: Sequence[str] = ("numbers", "formula", "prediction")
+    commands: int = 8
 
 
 class Family(NamedTuple):
@@ -69,6 +71,8 @@ class Family(NamedTuple):
     low: float
     high: float
     make_answer: Callable[[Variant, float], dict[str, Any]]
+    weight: float
+    """How often it is chosen: what takes longer to judge is judged less often."""
 
 
 def _make_numbers(variant: Variant, scale: float) -> dict[str, Any]:
@@ -87,11 +91,11 @@ def _make_prediction(_: Variant, number: float) -> dict[str, Any]:
 
 
 #: The same measures of a query as numbers and as a formula, and a prediction of a sampled number.
-_NUMBERS = Family(ASSIGNMENT, QUESTION, 1, 60, _make_numbers)
+_NUMBERS = Family(ASSIGNMENT, QUESTION, 1, 60, _make_numbers, 0.9)
 FAMILIES = {
     "numbers": _NUMBERS,
-    "formula": Family(ASSIGNMENT, QUESTION, 1, 60, _make_formula),
-    "prediction": Family("attention-exploration", "3c-ii", 0.05, 1, _make_prediction),
+    "formula": Family(ASSIGNMENT, QUESTION, 1, 60, _make_formula, 0.09),
+    "prediction": Family("attention-exploration", "3c-ii", 0.05, 1, _make_prediction, 0.01),
 }
 
 
@@ -114,17 +118,22 @@ def _get_family_judge(name: str) -> Judge:
     return _get_judge(FAMILIES[name].assignment, FAMILIES[name].question)
 
 
-def list_borderline(name: str, student: str) -> list[BorderlineAnswer]:
+@cache
+def list_borderline(name: str, student: str) -> Sequence[BorderlineAnswer]:
     """The answers of a family around each of its borders, for the variant of a student."""
     family, judge = FAMILIES[name], _get_family_judge(name)
     variant = judge.variant(student)
 
+    def judge_all(numbers: Sequence[float]) -> list[str]:
+        answers = [family.make_answer(variant, each) for each in numbers]
+        judgements = judge.judge([judge.prepare(variant, each) for each in answers])
+        return [hash_verdicts(each.verdicts) for each in judgements]
+
     def judge_one(number: float) -> str:
-        submission = judge.prepare(variant, family.make_answer(variant, number))
-        return hash_verdicts(judge.judge([submission])[0].verdicts)
+        return judge_all([number])[0]
 
     scanned = [float(each) for each in np.geomspace(family.low, family.high, _SCANNED)]
-    digests = [judge_one(each) for each in scanned]
+    digests = judge_all(scanned)
     found = []
     for left in range(_SCANNED - 1):
         if digests[left] == digests[left + 1]:
@@ -163,13 +172,13 @@ def run_verdicts(plan: VerdictPlan, *, advance: Callable[[int], object]) -> Camp
     started, random = time.monotonic(), Random(plan.seed)
     answers = [
         each
-        for name in FAMILIES
+        for name in plan.families
         for student in _STUDENTS
         for each in list_borderline(name, student)
     ]
     result.counts["borderline answers"] += len(answers)
     _judge_in_processes(plan, answers, result, advance)
-    _judge_by_command(random.sample(answers, _COMMANDS), result)
+    _judge_by_command(random.sample(answers, plan.commands), result)
     ids: list[str] = []
     for kind in KINDS:
         with (
@@ -193,29 +202,26 @@ def _judge_in_processes(
     result: CampaignResult,
     advance: Callable[[int], object],
 ) -> None:
-    """Judge in new processes: half of them with one thread for matrices, half with all cores."""
-    chunks = math.ceil(plan.repeats / _REPEATS_PER_PROCESS)
+    """Judge in new processes: most with one thread for matrices, some with all cores."""
+    size = min(_REPEATS_PER_PROCESS, math.ceil(plan.repeats / 2))
+    sizes = [min(size, plan.repeats - first) for first in range(0, plan.repeats, size)]
     cores = os.cpu_count() or 1
-    for part, threads in enumerate((1, cores)):
-        with _environment(OPENBLAS_NUM_THREADS=str(threads)), _make_pool(cores) as pool:
-            futures: list[Future[tuple[int, list[str]]]] = [
-                pool.submit(
-                    judge_repeatedly, answers,
-                    min(_REPEATS_PER_PROCESS, plan.repeats - chunk * _REPEATS_PER_PROCESS),
-                    f"{plan.seed} {chunk}",
-                )
-                for chunk in range(part, chunks, 2)
-            ]  # fmt: skip
-            for each in futures:
-                count, flips = each.result()
+    threaded = max(1, round(_THREADED_SHARE * len(sizes)))
+    for part, threads, processes in ((sizes[threaded:], 1, cores), (sizes[:threaded], cores, 1)):
+        tasks = [
+            _JudgingTask(answers, count, f"{plan.seed} {threads} {number}")
+            for number, count in enumerate(part)
+        ]
+        # Each task gets a new process. (The executor of concurrent.futures may hang with that.)
+        context = multiprocessing.get_context("spawn")
+        with (
+            _environment(OPENBLAS_NUM_THREADS=str(threads)),
+            context.Pool(processes, maxtasksperchild=1) as pool,
+        ):
+            for count, flips in pool.imap_unordered(judge_repeatedly, tasks):
                 result.trials += count
                 result.findings += flips
                 advance(count)
-
-
-def _make_pool(cores: int) -> ProcessPoolExecutor:
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(cores, mp_context=context, max_tasks_per_child=1)
 
 
 @contextmanager
@@ -233,15 +239,21 @@ def _environment(**variables: str) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def judge_repeatedly(
-    answers: Sequence[BorderlineAnswer], repeats: int, seed: str
-) -> tuple[int, list[str]]:
+class _JudgingTask(NamedTuple):
+    """What one process judges, and the seed of its batches."""
+
+    answers: Sequence[BorderlineAnswer]
+    repeats: int
+    seed: str
+
+
+def judge_repeatedly(task: _JudgingTask) -> tuple[int, list[str]]:
     """Judge random batches; returns how many were judged, and those with another verdict."""
-    random, count, flips = Random(seed), 0, list[str]()
-    by_family = _group_by_family(answers)
-    while count < repeats:
-        name = random.choice(list(by_family))
-        size = min(random.randint(1, _MAX_BATCH_SIZE), repeats - count)
+    random, count, flips = Random(task.seed), 0, list[str]()
+    by_family = _group_by_family(task.answers)
+    while count < task.repeats:
+        (name,) = random.choices(list(by_family), [FAMILIES[each].weight for each in by_family])
+        size = min(random.randint(1, _MAX_BATCH_SIZE), task.repeats - count)
         batch = random.choices(by_family[name], k=size)
         judge = _get_family_judge(name)
         submissions = [_prepare(judge, each) for each in batch]
