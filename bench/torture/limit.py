@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -24,7 +24,7 @@ from bench.torture.results import CampaignResult
 from bench.torture.stores import TortureStore, open_store
 
 REQUESTS = 64
-MOST_ATTEMPTS = 5
+MOST_ATTEMPTS = COURSE_ATTEMPTS = 5
 TRIALS_PER_STORE = 2500
 #: How many students are tried at once, each on connections of their own.
 _LANES = 4
@@ -52,7 +52,7 @@ def run_limit(plan: LimitPlan, *, advance: Callable[[int], object]) -> CampaignR
         with (
             open_store(
                 plan.database, result, evidence=plan.evidence,
-                students=min(TRIALS_PER_STORE, plan.trials - first), most_attempts=MOST_ATTEMPTS,
+                students=min(TRIALS_PER_STORE, plan.trials - first), most_attempts=COURSE_ATTEMPTS,
             ) as store,
             store.run_service(workers=workers) as server,
             asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
@@ -78,27 +78,16 @@ class _Trials:
         await asyncio.gather(*(self._run_lane(waiting, advance) for _ in range(_LANES)))
 
     async def _run_lane(self, waiting: Iterator[Student], advance: Callable[[int], object]) -> None:
-        connections = [await Connection.open(self.port) for _ in range(REQUESTS)]
-        try:
-            for student in waiting:
-                await self._try(student, connections)
-                advance(1)
-        finally:
-            for each in connections:
-                each.close()
+        for student in waiting:
+            await self._try(student)
+            advance(1)
 
-    async def _try(self, student: Student, connections: list[Connection]) -> None:
+    async def _try(self, student: Student) -> None:
         allowed = self.random.randint(1, MOST_ATTEMPTS)
         used = MOST_ATTEMPTS - allowed
-        for number in range(used):
-            self._note(await connections[0].ask(make_message(student.make_request(number))))
+        await self._use_attempts(student, used)
         messages = [make_message(student.make_request(used + number)) for number in range(REQUESTS)]
-        for connection, message in zip(connections, messages, strict=True):
-            connection.send(message[:-1])
-        await asyncio.sleep(_SETTLE_SECONDS)
-        for connection, message in zip(connections, messages, strict=True):
-            connection.send(message[-1:])
-        responses = await asyncio.gather(*(each.receive() for each in connections))
+        responses = await self._send_at_once(messages)
         accepted = [each for each in responses if self._note(each)]
         self.result.cycles += 1
         self.result.over_limit += max(0, len(accepted) - allowed)
@@ -107,6 +96,26 @@ class _Trials:
             self.result.findings.append(
                 f"{allowed} attempts were left, and those numbered {numbers} were accepted"
             )
+
+    async def _send_at_once(self, messages: Sequence[bytes]) -> list[Response]:
+        # The service cuts connections that are silent for long, so that they are opened anew.
+        connections = [await Connection.open(self.port) for _ in messages]
+        try:
+            for connection, message in zip(connections, messages, strict=True):
+                connection.send(message[:-1])
+            await asyncio.sleep(_SETTLE_SECONDS)
+            for connection, message in zip(connections, messages, strict=True):
+                connection.send(message[-1:])
+            return await asyncio.gather(*(each.receive() for each in connections))
+        finally:
+            for each in connections:
+                each.close()
+
+    async def _use_attempts(self, student: Student, count: int) -> None:
+        connection = await Connection.open(self.port)
+        for number in range(count):
+            self._note(await connection.ask(make_message(student.make_request(number))))
+        connection.close()
 
     def _note(self, response: Response) -> bool:
         """Whether an attempt was accepted; what is neither that nor refused is a finding."""

@@ -7,7 +7,7 @@ import platform
 import subprocess
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -111,8 +111,9 @@ def write_results(path: Path, results: Iterable[CampaignResult]) -> None:
         },
     }
     for each in results:
-        line = asdict(each) | {"bound": each.bound, "seconds": round(each.seconds)}
-        line["findings"] = each.findings[:_MAX_FINDINGS]
+        line = {known.name: getattr(each, known.name) for known in fields(each)}
+        line |= {"bound": each.bound, "findings": each.findings[:_MAX_FINDINGS]}
+        line |= {"seconds": round(each.seconds), "counts": dict(each.counts)}
         lines[each.campaign, each.database] = line | run
     path.write_bytes(orjson.dumps(list(lines.values()), option=orjson.OPT_INDENT_2) + b"\n")
 
