@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -139,16 +141,25 @@ def _run_campaigns(
     run: Callable[[str, Callable[[int], object]], CampaignResult],
 ) -> None:
     """Run a campaign on each kind of database, and show and keep what came of it."""
-    results = []
+    stopping, results = threading.Event(), []
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: stopping.set())
     for kind in kinds:
         with make_progress() as progress:
-            advance = partial(progress.advance, progress.add_task(kind, total=total))
-            results.append(run(kind, advance))
+            step = partial(progress.advance, progress.add_task(kind, total=total))
+            results.append(run(kind, partial(_advance, stopping, step)))
     print_results(results)
     if options.output is not None:
         write_results(options.output, results)
     if not all(each.is_kept for each in results):
         raise typer.Exit(ExitCode.NOT_SOUND)
+
+
+def _advance(stopping: threading.Event, step: Callable[[int], object], count: int) -> None:
+    """Note that a part is done, and end there when asked to: no process must be left behind."""
+    step(count)
+    if stopping.is_set():
+        raise KeyboardInterrupt
 
 
 app()
