@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -205,23 +206,23 @@ def _judge_in_processes(
     """Judge in new processes: most with one thread for matrices, some with all cores."""
     size = min(_REPEATS_PER_PROCESS, math.ceil(plan.repeats / 2))
     sizes = [min(size, plan.repeats - first) for first in range(0, plan.repeats, size)]
-    cores = os.cpu_count() or 1
+    cores, context = os.cpu_count() or 1, multiprocessing.get_context("spawn")
     threaded = max(1, round(_THREADED_SHARE * len(sizes)))
     for part, threads, processes in ((sizes[threaded:], 1, cores), (sizes[:threaded], cores, 1)):
         tasks = [
             _JudgingTask(answers, count, f"{plan.seed} {threads} {number}")
             for number, count in enumerate(part)
         ]
-        # Each task gets a new process. (The executor of concurrent.futures may hang with that.)
-        context = multiprocessing.get_context("spawn")
-        with (
-            _environment(OPENBLAS_NUM_THREADS=str(threads)),
-            context.Pool(processes, maxtasksperchild=1) as pool,
-        ):
-            for count, flips in pool.imap_unordered(judge_repeatedly, tasks):
-                result.trials += count
-                result.findings += flips
-                advance(count)
+        with _environment(OPENBLAS_NUM_THREADS=str(threads)):
+            for first in range(0, len(tasks), processes):
+                # New processes each time; an executor that renews them by itself may hang.
+                with ProcessPoolExecutor(processes, mp_context=context) as pool:
+                    for count, flips in pool.map(
+                        judge_repeatedly, tasks[first : first + processes]
+                    ):
+                        result.trials += count
+                        result.findings += flips
+                        advance(count)
 
 
 @contextmanager
