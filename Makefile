@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv run test lint types imports check bench load truth docs screenshots fuzz migration lock format clean
+.PHONY: help venv run test lint types imports check bench load torture truth docs screenshots fuzz migration lock format clean
 
 # The interpreter that .venv is made with; empty means the first one that is new enough.
 PYTHON ?=
@@ -25,8 +25,8 @@ run: $(READY) ## Serve the demo on http://localhost:8000; its data is kept in .d
 # Where the environment forbids to keep what Python compiles, each worker and each command that a test
 # starts would compile everything again.
 test: export PYTHONDONTWRITEBYTECODE :=
-test: $(READY) ## Run the tests, for which Chromium and wrk are installed where they can be
-	@sh tools/programs.sh chromium wrk
+test: $(READY) ## Run the tests, for which Chromium, strace and wrk are installed where they can be
+	@sh tools/programs.sh chromium strace wrk
 	$(BIN)/pytest $(ARGS)
 
 lint: $(READY) ## Look for mistakes and for unformatted code
@@ -47,6 +47,12 @@ bench: $(READY) ## Measure the speed of grading and of pages
 load: $(READY) ## Put the service under HTTP load, and compare it with the barest durable endpoint
 	@sh tools/programs.sh wrk
 	$(BIN)/python -m bench.load $(ARGS)
+
+# Half the time of a cycle is that of starting the service.
+torture: export PYTHONDONTWRITEBYTECODE :=
+torture: $(READY) ## Try the promises about grades, as in make torture ARGS="kills --cycles 1000"
+	@sh tools/programs.sh strace
+	$(BIN)/python -m bench.torture $(ARGS)
 
 truth: $(READY) ## Judge model answers on 200 variants, and 1,000 queries as numbers and as formulas
 	$(BIN)/python -m tools.truth $(ARGS)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # See to it that programs are there, by their Debian packages, where they are missing and can be had:
 # `chromium` for the tests of pages, which Playwright drives since what it would download by itself is
-# no package, and `wrk`, which sends load.
+# no package, `strace`, which lets system calls fail, and `wrk`, which sends load.
 set -eu
 
 say() { printf 'programs: %s\n' "$*" >&2; }

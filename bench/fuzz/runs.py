@@ -139,7 +139,7 @@ def run_share(folder: Path, share: Share, tell: Callable[[int], None]) -> FuzzRe
     migrate_up(url)
     database = open_database(url)
     fill_store(database)
-    with run_service(url, workers=1, folder=folder, environment=_UNLIMITED) as server:
+    with run_service(url, workers=1, folder=folder, settings=_UNLIMITED) as server:
         result = _Sender(server, share, database.url.render_as_string()).run(tell)
     database.close()
     result.is_verified = verify_store(url, folder)

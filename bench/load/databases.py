@@ -26,7 +26,7 @@ class LoadDatabase:
     folder: Path
     url: str
     barest_url: str
-    server: psutil.Process | None
+    server: postgresql.Server | None
     """The server of the database, where it has one."""
 
     def open(self) -> Database:
@@ -42,7 +42,10 @@ class LoadDatabase:
 
     def list_processes(self) -> list[psutil.Process]:
         """The processes of the database's server."""
-        return [] if self.server is None else [self.server, *self.server.children(recursive=True)]
+        if self.server is None:
+            return []
+        first = psutil.Process(self.server.pid)
+        return [first, *first.children(recursive=True)]
 
 
 @contextmanager
@@ -59,7 +62,7 @@ def open_load_database(kind: str) -> Iterator[LoadDatabase]:
             url = _create_database(server.folder, "service")
             barest_url = _create_database(server.folder, "barest")
             migrate_up(url)
-            yield LoadDatabase(folder, url, barest_url, psutil.Process(server.pid))
+            yield LoadDatabase(folder, url, barest_url, server)
 
 
 def _create_database(folder: Path, name: LiteralString) -> str:

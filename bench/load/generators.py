@@ -128,19 +128,22 @@ def run_open_loop(
     port: int, requests: Sequence[bytes], *, rate: float, path: str = PATH
 ) -> OpenLoopResult:
     """Send requests at fixed times, whether or not earlier ones are answered."""
-    messages = [_to_message(each, path) for each in requests]
+    messages = [make_message(each, path) for each in requests]
     # It shares the machine with the server, and must not take more of it than it needs.
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_OpenLoop(port).run(messages, rate=rate))
 
 
-def _to_message(request: bytes, path: str) -> bytes:
+def make_message(request: bytes, path: str = PATH, *, key: str = "") -> bytes:
+    """A request as it is sent, with an Idempotency-Key if there is one."""
     token, _, body = request.partition(b"\t")
     head = (
         f"POST {path} HTTP/1.1\r\nHost: load\r\nContent-Type: application/json\r\n"
-        f"Authorization: Bearer {token.decode()}\r\nContent-Length: {len(body)}\r\n\r\n"
+        f"Authorization: Bearer {token.decode()}\r\nContent-Length: {len(body)}\r\n"
     )
-    return head.encode() + body
+    if key:
+        head += f"Idempotency-Key: {key}\r\n"
+    return f"{head}\r\n".encode() + body
 
 
 class _OpenLoop:

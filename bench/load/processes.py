@@ -8,8 +8,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,13 +19,14 @@ import psutil
 from bench.load.barest import ADDRESS
 
 _START_SECONDS = 60.0
+_STOP_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """A server that answers on loopback."""
+    """A server on loopback."""
 
-    process: psutil.Process
+    process: psutil.Popen
     port: int
 
     @property
@@ -40,6 +41,39 @@ class RunningServer:
     def find_busiest(self) -> psutil.Process:
         """The process that used the processor most: a worker, where there are some."""
         return max(self.list_processes(), key=measure_process)
+
+    def wait_until_answering(self) -> bool:
+        """Wait for its first answer; False if it has ended or takes too long."""
+        deadline = time.monotonic() + _START_SECONDS
+        with httpx2.Client(timeout=5) as client:
+            while time.monotonic() < deadline and self.process.poll() is None:
+                # Any answer will do: the barest endpoint has no page that says it is ready.
+                with suppress(httpx2.TransportError):
+                    client.get(f"{self.url}/readyz")
+                    return True
+                time.sleep(0.02)
+        return False
+
+    def kill(self) -> None:
+        """Kill all of its processes at once, and wait until they are gone."""
+        killed: list[psutil.Process] = []
+        with suppress(psutil.NoSuchProcess):
+            # The first one would replace the others, so it must go before them.
+            killed = self.list_processes()
+        for each in killed:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        self.process.wait(_STOP_SECONDS)
+        psutil.wait_procs(killed[1:], timeout=_STOP_SECONDS)
+
+    def stop(self) -> None:
+        """Ask it to end, and leave no process behind."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            with suppress(psutil.TimeoutExpired, subprocess.TimeoutExpired):
+                self.process.wait(_STOP_SECONDS)
+                return
+            self.kill()
 
 
 def measure_process(process: psutil.Process) -> float:
@@ -63,14 +97,30 @@ def measure_memory(processes: list[psutil.Process]) -> float:
 
 @contextmanager
 def run_service(
-    url: str, *, workers: int, folder: Path, environment: Mapping[str, str] | None = None
+    url: str,
+    *,
+    workers: int,
+    folder: Path,
+    settings: Mapping[str, str] | None = None,
+    under: Sequence[str] = (),
+    is_awaited: bool = True,
 ) -> Iterator[RunningServer]:
-    """Run `grader serve` with its default settings but these; its log goes to a file."""
+    """Run `grader serve` with its default settings, or others; its log goes to a file.
+
+    Parameters
+    ----------
+    under
+        A command that runs it and becomes it, such as a tracer that stays in the background.
+    is_awaited
+        Whether to wait for its first answer.
+    """
     with _reserve_port() as port:
-        command = [sys.executable, "-m", "grader", "serve", "--port", str(port)]
+        command = [*under, sys.executable, "-m", "grader", "serve", "--port", str(port)]
         command += ["--workers", str(workers)]
-        own = {"GRADER_DATABASE_URL": url, "GRADER_DATA_FOLDER": str(folder)}
-        with _run(command, {**(environment or {}), **own}, port, folder / "service.log") as server:
+        environment = {"GRADER_DATABASE_URL": url, "GRADER_DATA_FOLDER": str(folder)}
+        environment |= settings or {}
+        log = folder / "service.log"
+        with _run(command, environment, port, log, is_awaited=is_awaited) as server:
             yield server
 
 
@@ -86,39 +136,28 @@ def run_barest(url: str, *, workers: int, folder: Path) -> Iterator[RunningServe
 
 @contextmanager
 def _run(
-    command: list[str], environment: dict[str, str], port: int, log: Path
+    command: list[str],
+    environment: dict[str, str],
+    port: int,
+    log: Path,
+    *,
+    is_awaited: bool = True,
 ) -> Iterator[RunningServer]:
     with log.open("ab") as output:
-        started = subprocess.Popen(
+        started = psutil.Popen(
             command,
             env=os.environ | {"OPENBLAS_NUM_THREADS": "1"} | environment,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
         )
-    server = RunningServer(psutil.Process(started.pid), port)
+    server = RunningServer(started, port)
     try:
-        _wait_until_answering(server, started, log)
+        if is_awaited and not server.wait_until_answering():
+            raise RuntimeError(f"{command!r} does not answer:\n{log.read_text()[-2000:]}")
         yield server
     finally:
-        started.send_signal(signal.SIGTERM)
-        started.wait(60)
-
-
-def _wait_until_answering(
-    server: RunningServer, started: subprocess.Popen[bytes], log: Path
-) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline:
-        if started.poll() is not None:
-            break
-        try:
-            # Any answer will do: the barest endpoint has no page that says it is ready.
-            httpx2.get(f"{server.url}/readyz", timeout=5)
-            return
-        except httpx2.TransportError:
-            time.sleep(0.05)
-    raise RuntimeError(f"{started.args!r} does not answer:\n{log.read_text()[-2000:]}")
+        server.stop()
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 import psycopg
 
 from tests.support.postgresql_binaries import as_account, find_binaries, server_account
@@ -137,6 +138,20 @@ class Server:
             self._process.send_signal(signal.SIGINT)
             self._process.wait(30)
             self._process = None
+
+    def kill(self) -> None:
+        """Kill its first process, as a machine out of memory would, and wait for all others.
+
+        They notice it by themselves, and a server that is started again needs them to be gone.
+        """
+        assert self._process is not None, "it has been started"
+        others = psutil.Process(self.pid).children(recursive=True)
+        self._process.kill()
+        self._process.wait(30)
+        self._process = None
+        for each in psutil.wait_procs(others, timeout=10)[1]:
+            each.kill()
+        psutil.wait_procs(others, timeout=10)
 
     def close(self) -> None:
         """Stop, and leave nothing behind."""
