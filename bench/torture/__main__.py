@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from bench.load.databases import KINDS
+from bench.torture.attack import AttackPlan, run_attack
 from bench.torture.database_kills import DatabaseKillPlan, run_database_kills
 from bench.torture.kills import KillPlan, run_kills
 from bench.torture.limit import LimitPlan, run_limit
@@ -126,6 +127,23 @@ def run_verdicts_command(
         return run_verdicts(plan, advance=advance)
 
     _run_campaigns(options, ["both"], repeats, run)
+
+
+@app.command("attack")
+def run_attack_command(
+    context: typer.Context,
+    turns: Annotated[int, typer.Option(min=1, help="Calm turns and turns under attack.")] = 5,
+    seconds: Annotated[float, typer.Option(min=1, help="The length of a turn.")] = 20.0,
+    database: Database = "",
+) -> None:
+    """Attack the service with large bodies and as strangers, while a class hands in."""
+    options: _Options = context.obj
+
+    def run(kind: str, advance: Callable[[int], object]) -> CampaignResult:
+        plan = AttackPlan(kind, turns, seconds, options.seed, options.evidence)
+        return run_attack(plan, advance=advance)
+
+    _run_campaigns(options, _choose_kinds(database), turns, run)
 
 
 def _choose_kinds(database: str) -> list[str]:

@@ -37,9 +37,10 @@ class Connection:
     _writer: asyncio.StreamWriter
 
     @staticmethod
-    async def open(port: int) -> Connection:
-        """Connect; OSError where nobody listens."""
-        return Connection(*await asyncio.open_connection("127.0.0.1", port))
+    async def open(port: int, address: str = "") -> Connection:
+        """Connect, from another address of loopback if one is given; OSError if nobody listens."""
+        local = (address, 0) if address else None
+        return Connection(*await asyncio.open_connection("127.0.0.1", port, local_addr=local))
 
     def send(self, data: bytes) -> None:
         """Send a request or a part of it."""

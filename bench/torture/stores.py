@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -56,11 +56,16 @@ class TortureStore:
         return self.database.folder / "acknowledged.jsonl"
 
     def run_service(
-        self, *, workers: int, under: Sequence[str] = (), is_awaited: bool = True
+        self,
+        *,
+        workers: int,
+        under: Sequence[str] = (),
+        is_awaited: bool = True,
+        settings: Mapping[str, str] = _SETTINGS,
     ) -> AbstractContextManager[RunningServer]:
         """Run `grader serve` on it."""
         return run_service(
-            self.database.url, workers=workers, folder=self.database.folder, settings=_SETTINGS,
+            self.database.url, workers=workers, folder=self.database.folder, settings=settings,
             under=under, is_awaited=is_awaited,
         )  # fmt: skip
 
