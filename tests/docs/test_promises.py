@@ -37,7 +37,10 @@ LINE = {
     "machine": {"system": "Linux", "processor": "x86_64", "cores": 2, "python": "3.11.7"},
 }
 FUZZED = {
-    "parts": {"api": {"requests": 600, "slowest_seconds": 0.04}},
+    "parts": {
+        "api": {"requests": 500, "slowest_seconds": 0.04},
+        "rubric files": {"requests": 100, "slowest_seconds": 0.2},
+    },
     "faults": [],
     "memory": [[[0, 170.0], [600, 180.0]]],
     "verified": True,
@@ -121,7 +124,10 @@ def test_a_fuzz_run_is_told_with_what_it_saw() -> None:
     kept, failed = read_fuzz(FUZZED), read_fuzz(FUZZED | {"faults": [{"fault": "status 500"}]})
 
     assert (kept.trials, kept.is_kept) == (600, True)
-    assert kept.sentence == "0 failures, store sound, at most 40 ms, memory from 170 to 180 MiB"
+    assert (
+        kept.sentence
+        == "0 failures, store sound, at most 40 ms a request, memory from 170 to 180 MiB"
+    )
     assert not failed.is_kept
     assert not read_fuzz(FUZZED | {"verified": False}).is_kept
 
