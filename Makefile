@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv run test lint types imports check bench load torture truth docs screenshots fuzz migration lock format clean
+.PHONY: help venv run test lint types imports check bench load torture truth docs screenshots fuzz audit migration lock format clean
 
 # The interpreter that .venv is made with; empty means the first one that is new enough.
 PYTHON ?=
@@ -66,6 +66,10 @@ screenshots: $(READY) ## Take the pictures of the main pages in docs/pictures an
 
 fuzz: $(READY) ## Send mutated requests to real servers, and look at what comes back
 	$(BIN)/python -m bench.fuzz $(ARGS)
+
+# Without a network, or behind a mirror that knows no advisories: make audit ARGS=--offline
+audit: $(READY) ## Check the dependencies: hashes, licences, known advisories
+	$(BIN)/python -m tools.audit $(ARGS)
 
 migration: $(READY) ## Write a migration from the tables, as in make migration ARGS="keep drafts"
 	$(BIN)/python tools/migration.py $(ARGS)

@@ -25,8 +25,8 @@ _CELL = re.compile(r"(?<!\\)\|")
 
 
 def list_pages() -> list[Path]:
-    """README, CONTRIBUTING and everything under docs/."""
-    top = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    """README, CONTRIBUTING, SECURITY and everything under docs/."""
+    top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
     return [*top, *sorted((ROOT / "docs").rglob("*.md"))]
 
 

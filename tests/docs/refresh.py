@@ -23,6 +23,8 @@ from tests.docs.pages import (
     tidy,
 )
 from tests.docs.pictures import differences
+from tests.docs.promises import PAGE as PROMISES_PAGE
+from tests.docs.promises import with_promises
 from tests.docs.service_pages import SERVICE_PAGES, follow, read_shell_steps, served_demo
 from tests.docs.store_tables import with_columns
 
@@ -36,6 +38,7 @@ def refresh() -> None:
     store = reference / "store.md"
     _write(store, with_columns(store.read_text(encoding="utf-8")))
     _write(reference / "http.md", render_http_reference(read_spec()))
+    _write(PROMISES_PAGE, with_promises(PROMISES_PAGE.read_text(encoding="utf-8")))
     for page in list_pages():
         with tempfile.TemporaryDirectory() as folder:
             workshop = Workshop(Path(folder))

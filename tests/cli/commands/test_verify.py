@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -311,3 +312,25 @@ def test_a_store_of_before_says_since_when_it_is_covered(
     assert result.exit_code == 0
     assert f"Changes by hand are noticed since {NOW:%Y-%m-%d %H:%M} UTC." in result.stdout
     assert data_of(run("verify", "--json"))["recorded_at"] == NOW.isoformat(timespec="seconds")
+
+
+def test_a_restored_backup_of_a_store_in_use_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "copy.sqlite"
+    with fresh_url("sqlite", tmp_path) as url, closing(open_database(url)) as database:
+        store = fill(database)
+        monkeypatch.setenv("GRADER_DATABASE_URL", url)
+        head = run("verify").stdout.split("elsewhere): ")[1].split()[0]
+        # What `.backup` of the program sqlite3 does, while the service has the file open.
+        with (
+            closing(sqlite3.connect(str(database.url.database))) as used,
+            closing(sqlite3.connect(copy)) as kept,
+        ):
+            used.backup(kept)
+        sent = b"\n".join(store.lines()).decode()
+    monkeypatch.setenv("GRADER_DATABASE_URL", f"sqlite:///{copy}")
+
+    restored = run("verify", "--judge", "all", "--head", head, "--acknowledged", "-", sent=sent)
+
+    assert restored.exit_code == 0, restored.stdout

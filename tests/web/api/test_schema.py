@@ -123,3 +123,33 @@ def try_all(api: BaseSchema, send: Callable[[Case[Any]], None]) -> None:
 def send(case: Case[Any], world: World, who: str) -> None:
     headers = {"Authorization": f"Bearer {world.tokens[who]}"}
     case.call_and_validate(headers=headers, checks=CHECKS)
+
+
+def test_the_body_of_no_call_takes_fields_that_are_not_described(world: World) -> None:
+    spec = world.client.get("/openapi.json").json()
+    bodies = [
+        call["requestBody"]["content"]["application/json"]["schema"]
+        for path in spec["paths"].values()
+        for call in path.values()
+        if "application/json" in call.get("requestBody", {}).get("content", {})
+    ]
+    objects = {name: each for body in bodies for name, each in list_objects(spec, body)}
+
+    assert len(bodies) > 10
+    assert {name for name, each in objects.items() if each["additionalProperties"]} == set()
+
+
+def list_objects(spec: dict[str, Any], schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects with named fields that a schema is made of, by the names of their schemas."""
+    if isinstance(schema, list):
+        for each in schema:
+            yield from list_objects(spec, each)
+    elif isinstance(schema, dict):
+        if "$ref" in schema:
+            name = schema["$ref"].rpartition("/")[2]
+            named = spec["components"]["schemas"][name]
+            if "properties" in named:
+                yield name, {"additionalProperties": True, **named}
+            yield from list_objects(spec, named)
+        else:
+            yield from list_objects(spec, list(schema.values()))
