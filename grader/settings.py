@@ -86,7 +86,7 @@ class Settings(BaseSettings):
         default=10, description="The maximum sign-in attempts per address and minute."
     )
     anonymous_per_minute: Annotated[int, Field(ge=1)] = Field(
-        default=1200,
+        default=600,
         description="The maximum requests per address and minute of those who are not signed in.",
     )
     failed_sign_ins: Annotated[int, Field(ge=1)] = Field(

@@ -96,10 +96,10 @@ def open_service(settings: Settings) -> Service:
     )
 
 
-#: How late a refusal is sent to somebody who has used up a budget.
-_REFUSAL_SECONDS = 1.0
+#: How late at most a refusal is sent to somebody who has used up a budget.
+_REFUSAL_SECONDS = 3.0
 #: Requests without a credential take less than half a millisecond each.
-_ANONYMOUS_PER_SECOND = 300.0
+_ANONYMOUS_PER_SECOND = 100.0
 _BODY_PIECES_PER_MEGABYTE = 2**20 // LARGE_BODY_BYTES
 
 

@@ -63,7 +63,9 @@ def read_array(value: object, *, field: str, shape: Shape) -> Array:
     """
     array = _read_clean(value, shape.axes)
     if array is None:
-        array = _read_with_errors(value, FieldLocation(field, shape))
+        location = FieldLocation(field, shape)
+        _refuse_long_list(value, location)
+        array = _read_with_errors(value, location)
     # Adding zero turns negative zeros into plain ones.
     array += 0.0
     return array
@@ -96,6 +98,21 @@ def _entry_types(value: object, axes: tuple[int, ...]) -> set[type]:
     if all(type(row) is list and len(row) == axes[1] for row in value):
         return set(map(type, chain.from_iterable(value)))
     return set()
+
+
+def _refuse_long_list(value: object, location: FieldLocation) -> None:
+    """Refuse a list that is far too long, without looking at what is in it."""
+    if not isinstance(value, list | tuple) or len(value) <= location.shape.size + _MAX_EXTRA:
+        return
+    if location.shape.axes and not is_nested(value):
+        raise AnswerRefused(
+            [
+                make_length_error(
+                    location, code="answer.shape", got=len(value), needed=location.shape.size
+                )
+            ]
+        )
+    raise AnswerRefused([make_shape_error(location, f"a list of {len(value)} entries")])
 
 
 def _read_with_errors(value: object, location: FieldLocation) -> Array:

@@ -63,7 +63,7 @@ class Service:
     )
     """Threads in which the database is read."""
     refusal_seconds: float = 0.0
-    """How late a refusal is sent to somebody who has used up a budget."""
+    """How late at most a refusal is sent to somebody who has used up a budget."""
     anonymous_per_second: float = math.inf
     """How many requests without a credential pass in a second, whoever sends them."""
     costly: CostlyRequests = field(default_factory=CostlyRequests)

@@ -316,10 +316,10 @@ _MOST_ESCAPES = 100_000
 #: Shorter texts cannot hold many values.
 _MIN_COUNTED_BYTES = 16 * 1024
 #: A list or object takes the parser 0.5 µs and the garbage collector as much again, other values a
-#: tenth of it. A roster of 10,000 people and a matrix of 400 × 400 are within these bounds.
+#: tenth of it. A roster of 10,000 people and a matrix of 300 × 300 are within these bounds.
 _MOST_CONTAINERS = 15_000
 _MOST_MEMBERS = 50_000
-_MOST_VALUES = 200_000
+_MOST_VALUES = 100_000
 _POSITION = re.compile(r" at line (\d+) column (\d+)$")
 _LARGE_EXPONENT = re.compile(rb"[eE]\+?\d{3}")
 _DIGITS_TO_NINES = bytes.maketrans(b"0123456789", b"9" * 10)

@@ -20,7 +20,7 @@ LARGE_BODY_BYTES = 16 * 1024
 
 _MOST_UNDER_WAY = 2
 #: A turn is followed by a rest of so many times its length.
-_REST = 2.0
+_REST = 3.0
 
 
 class CostlyRequests:

@@ -105,7 +105,7 @@ class FastRoute(ABC):
     most_body_bytes
         Requests with a larger body are left to the app.
     refusal_seconds
-        How late a refusal is sent to somebody who calls too often, or whom nobody knows.
+        How late at most a refusal is sent to somebody who calls too often, or whom nobody knows.
     """
 
     def __init__(
@@ -177,8 +177,13 @@ class FastRoute(ABC):
 
     def get_delay(self, outcome: object) -> float:
         """How many seconds a response waits before it is composed and sent."""
-        is_held_back = isinstance(outcome, TooManyRequests | NotSignedIn)
-        return self._refusal_seconds if is_held_back else 0.0
+        match outcome:
+            case TooManyRequests():
+                return min(self._refusal_seconds, outcome.retry_after_seconds)
+            case NotSignedIn():
+                return self._refusal_seconds
+            case _:
+                return 0.0
 
     def compose(
         self,

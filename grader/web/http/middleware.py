@@ -219,11 +219,10 @@ class _ResponseSender:
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            await self._throttle.hold_back(self._scope, message["status"])
+            sent = list(message.get("headers", ()))
+            await self._throttle.hold_back(self._scope, message["status"], sent)
             self.status = message["status"]
-            headers = complete_headers(
-                message.get("headers", ()), request_id=self._request_id, is_https=self._is_https
-            )
+            headers = complete_headers(sent, request_id=self._request_id, is_https=self._is_https)
             message = {**message, "headers": headers}
         await self._send(message)
 

@@ -15,10 +15,12 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
 from starlette.convertors import Convertor, PathConvertor, StringConvertor
-from starlette.routing import BaseRoute, Router
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match, Mount, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from grader.web.http.direct import DirectAnswers, DirectRequest
+from grader.web.lazy_routes import LazyRoutes
 
 
 def install_route_table(app: FastAPI) -> None:
@@ -34,8 +36,8 @@ def install_route_table(app: FastAPI) -> None:
 class FoundRoutes:
     """Hands requests to the routes that the table has found, behind all layers of the app.
 
-    Whatever it has not found is left to FastAPI's own router, which knows redirects, mounted apps
-    and what to say of a path that is not there.
+    Whatever it has not found is left to FastAPI's own router, which knows redirects and what to say
+    of other methods.
     """
 
     def __init__(self, fallback: ASGIApp) -> None:
@@ -43,9 +45,19 @@ class FoundRoutes:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a request to its route."""
-        found = scope.get("route")
-        handle = found.app if isinstance(found, RouteContext) else self._fallback
-        await handle(scope, receive, send)
+        found, other = scope.get("route"), scope.get(_OTHER)
+        if isinstance(found, RouteContext):
+            await found.app(scope, receive, send)
+        elif other is _NOWHERE:
+            raise HTTPException(404)
+        elif other is not None:
+            await other.handle(scope, receive, send)
+        else:
+            await self._fallback(scope, receive, send)
+
+
+#: In a scope: the mounted app of a path, or that no route has this path by whatever method.
+_OTHER, _NOWHERE = "keyset.other_route", object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +86,8 @@ class RouteTable:
         self._router = router
         self._known: list[BaseRoute] = []
         self._table: dict[tuple[str, int], list[_Entry]] = {}
+        self._paths: dict[int, list[re.Pattern[str]]] = {}
+        self._others: list[BaseRoute] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Find the route of a request."""
@@ -97,12 +111,37 @@ class RouteTable:
                 scope["endpoint"] = entry.endpoint
                 scope["path_params"] = entry.convert(matched.groupdict())
                 return entry.direct
+        if not self._is_fixed(path):
+            self._find_other(scope)
         return None
+
+    def _is_fixed(self, path: str) -> bool:
+        """Whether a route of fixed length has this path for another method, or but for a slash."""
+        return any(
+            pattern.match(each)
+            for each in (path, path.removesuffix("/"), f"{path}/")
+            for pattern in self._paths.get(each.count("/"), ())
+        )
+
+    def _find_other(self, scope: Scope) -> None:
+        """Note a mounted app in a scope, or that there is nothing."""
+        for route in self._others:
+            matches, found = route.matches(scope)
+            if isinstance(route, Mount) and matches is Match.FULL:
+                scope.update(found)
+                scope[_OTHER] = route
+            if matches is not Match.NONE:
+                return
+        default = self._router.default
+        if not isinstance(default, LazyRoutes) or default.is_loaded:
+            scope[_OTHER] = _NOWHERE
 
     def _list_candidates(self, method: str, path: str) -> Sequence[_Entry]:
         if self._router.routes is not self._known:
             self._known = self._router.routes
             self._table = _make_table(self._known)
+            self._paths = _list_patterns(self._table)
+            self._others = [each for each in self._known if not _is_in_table(each)]
         return self._table.get((method, path.count("/")), ())
 
 
@@ -116,6 +155,23 @@ def _make_table(routes: Sequence[BaseRoute]) -> dict[tuple[str, int], list[_Entr
             for method in context.methods or ():
                 table[method, length].append(entry)
     return table
+
+
+def _list_patterns(
+    table: Mapping[tuple[str, int], Sequence[_Entry]],
+) -> dict[int, list[re.Pattern[str]]]:
+    """The patterns of all paths by number of segments."""
+    patterns: dict[int, set[re.Pattern[str]]] = defaultdict(set)
+    for (_, length), entries in table.items():
+        patterns[length] |= {each.pattern for each in entries}
+    return {length: list(found) for length, found in patterns.items()}
+
+
+def _is_in_table(route: BaseRoute) -> bool:
+    return all(
+        isinstance(each.original_route, APIRoute) and _has_fixed_length(each)
+        for each in iter_route_contexts([route])
+    )
 
 
 def _has_fixed_length(context: RouteContext) -> bool:

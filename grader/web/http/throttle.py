@@ -1,7 +1,7 @@
 """Holding back those who call too often, and those whom nobody knows.
 
-Every refusal takes time from everybody. So who has used up a budget is answered a second late: a
-program that calls again at once, on as many connections as it likes, calls once a second on each.
+Every refusal takes time from everybody. So who has used up a budget is answered some seconds late:
+a program that does not wait, on as many connections as it likes, is made to.
 Requests without a credential are counted by address, and all of them together pass at a limited
 rate, so that a thousand addresses take no more than a small part of the service.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from grader.errors import TooManyRequests, Unavailable
@@ -27,6 +27,7 @@ _MOST_SECONDS_IN_LINE = 2.0
 _BURST_SECONDS = 1.0
 
 Scope = Any
+Header = tuple[bytes, bytes]
 
 
 def get_address(scope: Scope) -> str:
@@ -41,7 +42,8 @@ class Throttle:
     Parameters
     ----------
     refusal_seconds
-        How late a refusal is sent to somebody who has used up a budget.
+        How late at most a refusal is sent to somebody who has used up a budget; never later than
+        that somebody may try again.
     anonymous_per_second
         How many requests without a credential pass in a second, whoever sends them.
     """
@@ -86,21 +88,25 @@ class Throttle:
         if wait > 0:
             await asyncio.sleep(wait)
 
-    async def hold_back(self, scope: Scope, status: int) -> None:
+    async def hold_back(self, scope: Scope, status: int, headers: Iterable[Header]) -> None:
         """Wait before a response, if it refuses somebody who calls too often.
 
         A credential that nothing has asked for, such as a cookie that comes with a picture, is as
         good as none.
         """
-        is_refusal = status == 429
+        seconds = _find_retry_seconds(headers) if status == 429 else 0.0
         is_uncounted = status not in (401, 429)
         if is_uncounted and "caller" not in scope["state"] and _has_credential(scope):
             try:
                 self._budgets.spend("anonymous", get_address(scope))
-            except TooManyRequests:
-                is_refusal = True
-        if is_refusal and self._refusal_seconds:
-            await asyncio.sleep(self._refusal_seconds)
+            except TooManyRequests as refused:
+                seconds = refused.retry_after_seconds
+        if seconds and self._refusal_seconds:
+            await asyncio.sleep(min(seconds, self._refusal_seconds))
+
+
+def _find_retry_seconds(headers: Iterable[Header]) -> float:
+    return next((float(value) for name, value in headers if name == b"retry-after"), 0.0)
 
 
 def _has_credential(scope: Scope) -> bool:

@@ -44,15 +44,15 @@ def admit(held: Throttle, scope: dict[str, Any]) -> None:
 
 
 def hold_back(held: Throttle, scope: dict[str, Any], status: int) -> None:
-    asyncio.run(held.hold_back(scope, status))
+    asyncio.run(held.hold_back(scope, status, [(b"retry-after", b"2")]))
 
 
 def test_a_refusal_for_calling_too_often_is_late_and_others_are_not(waits: Waits) -> None:
-    held = Throttle(make_budgets(), refusal_seconds=1.0)
+    held = Throttle(make_budgets(), refusal_seconds=3.0)
     for status in (200, 401, 404, 422, 429, 503):
         hold_back(held, make_scope(), status)
 
-    assert waits.seconds == [1.0]
+    assert waits.seconds == [2.0], "not later than the next call is possible"
 
 
 def test_strangers_wait_in_one_line_after_a_burst_and_are_refused_when_it_is_long(
