@@ -77,10 +77,10 @@ class Settings(BaseSettings):
         default=60,
         description="The maximum requests to submit or judge answers per caller and minute.",
     )
-    megabytes_per_minute: Annotated[int, Field(ge=10)] = Field(
-        default=20,
-        description="The maximum megabytes of bodies above 16 KiB per caller and minute, "
-        "which include uploaded files.",
+    megabytes_per_minute: Annotated[int, Field(ge=2)] = Field(
+        default=4,
+        description="The maximum megabytes of bodies above 16 KiB per caller and minute; "
+        "uploaded files count an eighth.",
     )
     sign_ins_per_minute: Annotated[int, Field(ge=1)] = Field(
         default=10, description="The maximum sign-in attempts per address and minute."

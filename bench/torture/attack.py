@@ -67,7 +67,8 @@ def run_attack(plan: AttackPlan, *, advance: Callable[[int], object]) -> Campaig
         attackers = [each.token for each in store.students[STUDENTS:]]
         calm, attacked = list[float](), list[float]()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            # The first answers find nothing prepared.
+            # The first answers find nothing prepared, and the manual is made once.
+            runner.run(_ask_for_manual(server.port))
             runner.run(school.hand_in(plan.turn_seconds / 2))
             for _ in range(plan.turns):
                 calm += runner.run(school.hand_in(plan.turn_seconds))
@@ -137,6 +138,13 @@ class _Class:
             else:
                 self.result.findings.append(f"{response.status}: {response.body[:300]!r}")
         connection.close()
+
+
+async def _ask_for_manual(port: int) -> None:
+    connection = await Connection.open(port)
+    for path in ("/openapi.json", "/docs"):
+        await connection.ask(_get(path))
+    connection.close()
 
 
 # The attackers, in a process of their own

@@ -33,13 +33,23 @@ class LargeBodies:
             return
         service = get_service(request)
         caller_id = await service.run_in_reader(identify_sender, request)
-        service.budgets.spend("body", caller_id, cost=math.ceil(size / LARGE_BODY_BYTES))
+        service.budgets.spend("body", caller_id, cost=_find_cost(request, size))
         begin_costly(request, caller_id)
         request.state.has_large_body = True
 
     def take_turn(self, request: Request) -> AbstractAsyncContextManager[None]:
         """What keeps others with a large body waiting, if this request has one."""
         return take_turn(request)
+
+
+# They are hashed and stored, but neither parsed nor read.
+_FILE_TYPES = ("application/pdf", "multipart/form-data")
+_FILE_FACTOR = 8
+
+
+def _find_cost(request: Request, size: int) -> int:
+    is_file = request.headers.get("content-type", "").startswith(_FILE_TYPES)
+    return math.ceil(size / LARGE_BODY_BYTES / (_FILE_FACTOR if is_file else 1))
 
 
 def has_large_body(request: Request) -> bool:

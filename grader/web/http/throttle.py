@@ -19,6 +19,8 @@ from grader.web.http.rate_limits import RateLimiter
 
 #: What an invalid credential costs of the budget of its address; it takes a look at the database.
 INVALID_CREDENTIAL_COST = 5.0
+#: And how late its refusal is sent: whoever has lost a token does not need to know it at once.
+_INVALID_CREDENTIAL_SECONDS = 1.0
 #: Files without which pages cannot be shown; a page has several, and browsers keep them.
 _STATIC_PATH, _STATIC_COST = "/static/", 0.1
 #: Whoever watches over the service asks from one address, and must not be refused.
@@ -95,6 +97,8 @@ class Throttle:
         good as none.
         """
         seconds = _find_retry_seconds(headers) if status == 429 else 0.0
+        if status == 401 and _has_credential(scope):
+            seconds = _INVALID_CREDENTIAL_SECONDS
         is_uncounted = status not in (401, 429)
         if is_uncounted and "caller" not in scope["state"] and _has_credential(scope):
             try:
