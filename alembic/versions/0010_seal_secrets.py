@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
-
-from grader.errors import OperatorError
+from alembic.util import CommandError
 
 revision = "0010"
 down_revision = "0009"
@@ -25,7 +24,7 @@ def downgrade() -> None:
     for column in _SECRETS:
         for stored in op.get_bind().scalars(sa.select(column)):
             if stored.startswith(b"keyset-sealed:"):
-                raise OperatorError(
+                raise CommandError(
                     "Secrets are sealed, which the earlier revision does not know. "
                     "`grader secrets rotate --unseal` stores them as they are."
                 )

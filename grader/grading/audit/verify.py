@@ -119,7 +119,6 @@ def _verify(
         recorded_at = check_state(session, tally)
 
     work.run("database", lambda tally: _check_database(session, tally))
-    work.run("secrets", lambda tally: _check_secrets(session, tally))
     rules, keys = PublicationRules(session, context), PublicKeys(session)
     if acknowledged is not None:
         work.run(
@@ -132,6 +131,7 @@ def _verify(
     work.run("grades", lambda tally: check_grades(session, rules, tally))
     work.run("totals", lambda tally: check_totals(session, tally))
     work.run("audit chain", follow_chain)
+    work.run("secrets", lambda tally: _check_secrets(session, tally))
     work.run("state", compare_state)
     work.run("other rows", lambda tally: _check_other_rows(session, tally))
     work.run("idempotency", lambda tally: check_stored_responses(session, tally))

@@ -26,6 +26,7 @@ CHECKS = [
     "grades",
     "totals",
     "audit chain",
+    "secrets",
     "state",
     "other rows",
     "idempotency",

@@ -95,7 +95,7 @@ def test_a_rotation_that_fails_changes_nothing(database: Database) -> None:
     with database.write() as session:
         add_run(session, OTHER)
         stored = session.execute(text("SELECT id, secret FROM runs")).all()
-        copied = {"id": OTHER, "secret": dict(map(tuple, stored))[RUN]}  # type: ignore[arg-type]  # pairs
+        copied = {"id": OTHER, "secret": dict(map(tuple, stored))[RUN]}
         session.execute(text("UPDATE runs SET secret = :secret WHERE id = :id"), copied)
     before = list_stored_secrets(database)
 
