@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
@@ -322,6 +323,30 @@ def _make_postgresql_engine(url: URL, settings: Mapping[str, str], *, pool_size:
             "tcp_user_timeout": 15_000,
         },
     )
+
+
+def rewrite_file(database: Database) -> None:
+    """Rewrite a SQLite file without the bytes of what was deleted or replaced.
+
+    Writers wait meanwhile. PostgreSQL removes such bytes by itself.
+
+    Raises
+    ------
+    OperatorError
+        If the file cannot be rewritten; then it stays as it is.
+    """
+    if not database.is_sqlite:
+        return
+    # Outside of a transaction, which the engine would begin.
+    connection: Any = database.writing.raw_connection()
+    try:
+        connection.execute("VACUUM")
+        # The log has the pages of before until it is used again.
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.OperationalError as error:
+        raise OperatorError(f"The file cannot be rewritten: {error}.") from error
+    finally:
+        connection.close()
 
 
 def lock(session: Session, names: list[str]) -> None:

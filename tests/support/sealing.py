@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import text
 
 from grader.grading.signing import SigningKey
-from grader.store.database import Database
+from grader.store.database import Database, rewrite_file
 from grader.store.queries.audit import add_signing_key, find_signing_key, list_signing_keys
 from grader.store.queries.courses import get_secret
 from grader.store.queries.secrets import Rotation, rotate_secrets
@@ -74,4 +74,6 @@ def open_secrets(database: Database) -> tuple[bytes, bytes]:
 def rotate(database: Database, keys: SealingKeys, *, unseal: bool = False) -> Rotation:
     """Rotate the secrets, as the command does with these keys."""
     with replace(database, sealing_keys=keys).write() as session:
-        return rotate_secrets(session, unseal=unseal, at=days(20), by="operator")
+        rotation = rotate_secrets(session, unseal=unseal, at=days(20), by="operator")
+    rewrite_file(database)
+    return rotation

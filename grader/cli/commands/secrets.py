@@ -20,6 +20,7 @@ from grader.cli.console import (
 )
 from grader.cli.database import OPERATOR, open_to_read, open_to_write, read_clock
 from grader.errors import OperatorError
+from grader.store.database import Database, rewrite_file
 from grader.store.queries.audit import add_signing_key, find_signing_key
 from grader.store.queries.facts import RecordedTable
 from grader.store.queries.secrets import SecretLine, rotate_secrets, stream_secrets
@@ -104,6 +105,9 @@ def rotate(
             )
         with database.write() as session:
             rotation = rotate_secrets(session, unseal=unseal, at=read_clock(), by=OPERATOR)
+        if not unseal:
+            # Also if there was nothing to seal: another try may have come no further.
+            _rewrite_file(database)
     if as_json:
         print_json(select_fields(rotation, "key_id", "runs", "signing_keys"))
         return
@@ -112,6 +116,16 @@ def rotate(
         f"Now {'sealed' if rotation.key_id else 'stored'} {how}: {rotation.runs} secrets of course "
         f"runs and {rotation.signing_keys} signing keys. All others were already."
     )
+
+
+def _rewrite_file(database: Database) -> None:
+    try:
+        rewrite_file(database)
+    except OperatorError as error:
+        raise OperatorError(
+            f"The secrets are sealed, but the file may still have traces of them. {error} "
+            "Run `grader secrets rotate` again."
+        ) from None
 
 
 @app.command("new-signing-key", cls=Command)

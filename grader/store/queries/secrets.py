@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import select, text, update
+from sqlalchemy import select, update
 
 from grader.errors import OperatorError
 from grader.store.database import Session, lock
-from grader.store.keys import get_dialect
 from grader.store.queries.audit import add_audit_entry
 from grader.store.queries.facts import RecordedTable
 from grader.store.rows import UnreadableRow, stream_rows, to_raw_columns
@@ -101,6 +100,8 @@ class Rotation:
 def rotate_secrets(session: Session, *, unseal: bool, at: datetime, by: str) -> Rotation:
     """Seal every secret by the newest key, or store all of them as they are with `unseal`.
 
+    On SQLite `rewrite_file` then removes the bytes of before.
+
     Raises
     ------
     SealedSecret
@@ -109,9 +110,6 @@ def rotate_secrets(session: Session, *, unseal: bool, at: datetime, by: str) -> 
     keys = get_sealing_keys(session)
     target = NO_SEALING_KEYS if unseal else SealingKeys(keys.keys[:1])
     lock(session, ["secrets"])
-    if get_dialect(session) == "sqlite":
-        # By default the bytes of a value that is replaced stay in the file until others need room.
-        session.execute(text("PRAGMA secure_delete = ON"))
     changed = {each.table: _rotate(session, each, keys, target) for each in _COLUMNS}
     rotation = Rotation(
         target.newest_id,

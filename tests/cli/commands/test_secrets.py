@@ -5,15 +5,24 @@ from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
+from grader.errors import OperatorError
 from grader.store.database import open_database
 from grader.store.queries.audit import list_signing_keys
 from grader.store.sealing import find_key_id, read_sealing_keys
 from tests.support.command_line import run
-from tests.support.sealing import NEW, NEW_KEYS, OLD, OLD_KEYS, list_stored_secrets, write_key_file
+from tests.support.sealing import (
+    NEW,
+    NEW_KEYS,
+    OLD,
+    OLD_KEYS,
+    is_anywhere,
+    list_stored_secrets,
+    write_key_file,
+)
 from tests.support.service_commands import succeed, told
 
 GiveKeys = Callable[..., None]
@@ -85,6 +94,38 @@ def test_secrets_are_sealed_rotated_and_unsealed_and_verify_is_content(
     assert stored_key_ids(url) == [None, None]
     assert told("secrets", "status") == [row(None, "plain", 1)]
     assert told("verify")["fine"]
+
+
+def test_the_command_leaves_no_trace_of_the_secrets(url: str, give_keys: GiveKeys) -> None:
+    for number in range(20):
+        run_id = f"run-{number}"
+        succeed("course", "add", run_id, "--course", "attention", "--title", "Attention")
+    with closing(open_database(url)) as database:
+        secrets = list_stored_secrets(database)
+
+        give_keys(OLD)
+        succeed("secrets", "rotate")
+
+        assert not any(is_anywhere(database, each) for each in secrets)
+
+
+def test_a_file_that_cannot_be_rewritten_is_told_and_tried_again(
+    sqlite_url: str, give_keys: GiveKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADER_DATABASE_URL", sqlite_url)
+    give_keys(OLD)
+    succeed("secrets", "new-signing-key")
+
+    def hold(*_: object) -> NoReturn:
+        raise OperatorError("The file cannot be rewritten: database is locked.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("grader.cli.commands.secrets.rewrite_file", hold)
+        held = run("secrets", "rotate")
+
+    assert held.exit_code == 2
+    assert "may still have traces of them. The file cannot be rewritten: database" in held.stderr
+    succeed("secrets", "rotate")
 
 
 def test_what_is_printed_says_it_in_words_and_has_no_key(url: str, give_keys: GiveKeys) -> None:
