@@ -30,7 +30,7 @@ EXAMPLES = """\
 [bold]Examples[/]
   (umask 077; grader secrets new-key > secret.key)
   export GRADER_SECRET_KEY_FILE=$PWD/secret.key
-  grader secrets rotate             seal all secrets by the first key of the file
+  grader secrets rotate             seal all secrets by the newest key
   grader secrets status             which key seals how many
   grader secrets rotate --unseal    store them as they are again
 
@@ -111,10 +111,10 @@ def rotate(
     if as_json:
         print_json(select_fields(rotation, "key_id", "runs", "signing_keys"))
         return
-    how = f"by the key {rotation.key_id}" if rotation.key_id else "as they are"
+    how = f"sealed by the key {rotation.key_id}" if rotation.key_id else "stored as they are"
     print_line(
-        f"Now {'sealed' if rotation.key_id else 'stored'} {how}: {rotation.runs} secrets of course "
-        f"runs and {rotation.signing_keys} signing keys. All others were already."
+        f"All secrets are {how}. Changed: {rotation.runs} of course runs, "
+        f"{rotation.signing_keys} signing keys."
     )
 
 

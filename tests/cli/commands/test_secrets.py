@@ -137,9 +137,12 @@ def test_what_is_printed_says_it_in_words_and_has_no_key(url: str, give_keys: Gi
         succeed("settings").stdout,
     ]
 
-    assert f"Now sealed by the key {NEW_KEYS.newest_id}: 1 secrets of course runs" in printed[0]
+    assert printed[0] == (
+        f"All secrets are sealed by the key {NEW_KEYS.newest_id}. "
+        "Changed: 1 of course runs, 1 signing keys.\n"
+    )
     assert f"{NEW_KEYS.newest_id}  seals" in printed[1]
-    assert "Now stored as they are: 1 secrets" in printed[2]
+    assert "All secrets are stored as they are. Changed: 1 of" in printed[2]
     assert not any(key in each for key in (OLD, NEW) for each in printed)
 
 
