@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -35,6 +35,15 @@ class Settings(BaseSettings):
         default="",
         description="The database: sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME. "
         "By default a SQLite file in the data folder.",
+    )
+    secret_key_file: str = Field(
+        default="",
+        description="A file with the keys that seal the secrets of course runs and the private "
+        "signing keys in the database, the newest first. By default they are stored as they are.",
+    )
+    secret_key: SecretStr = Field(
+        default=SecretStr(""),
+        description="The same keys themselves, separated by spaces, where there is no file.",
     )
     host: str = Field(default="127.0.0.1", description="The address to listen on.")
     port: Annotated[int, Field(ge=0, le=65_535)] = Field(

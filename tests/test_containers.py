@@ -319,3 +319,35 @@ def test_our_containers_may_do_as_little_as_possible(name: str) -> None:
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert "privileged" not in service
+
+
+# Secrets sealed by a key outside the database.
+
+
+def read_sealed_compose() -> Any:
+    return yaml.safe_load((ROOT / "docker-compose.sealed.yml").read_text(encoding="utf-8"))
+
+
+def test_the_sealing_key_is_a_file_that_only_the_service_gets() -> None:
+    added = read_sealed_compose()
+
+    assert list(added["services"]) == ["service"]
+    service = added["services"]["service"]
+    assert variables(service["environment"]) == {"GRADER_SECRET_KEY_FILE"} <= known_variables()
+    # Compose mounts a secret by its name in this folder.
+    (secret,) = service["secrets"]
+    assert service["environment"]["GRADER_SECRET_KEY_FILE"] == f"/run/secrets/{secret}"
+    assert list(added["secrets"]) == [secret]
+
+
+def test_the_owner_of_the_sealing_key_is_the_user_of_the_image() -> None:
+    text = (ROOT / "docker-compose.sealed.yml").read_text(encoding="utf-8")
+    command, path = re.findall(r"(sudo install .*) (\S+)$", text, re.MULTILINE)[0]
+
+    assert f"-o {last(FINAL, 'USER')} -m 400" in command
+    assert f":-{path}}}" in read_sealed_compose()["secrets"]["keyset_secret_key"]["file"]
+
+
+def test_without_the_second_file_there_is_no_key() -> None:
+    for service in OURS.values():
+        assert not any("SECRET_KEY" in name for name in service["environment"])

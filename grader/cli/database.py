@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -16,6 +17,8 @@ from grader.settings import Settings, load_settings
 from grader.store.database import Database, Session, open_database
 from grader.store.migrations import find_current_revision, list_pending_revisions, migrate_up
 from grader.store.queries.courses import RunLine, find_run, list_runs
+from grader.store.queries.secrets import check_secrets_open
+from grader.store.sealing import NO_SEALING_KEYS, SealingKeys, read_sealing_keys
 
 if TYPE_CHECKING:
     from grader.grading.context import GradingContext
@@ -43,6 +46,54 @@ def make_grading_context() -> GradingContext:
     return GradingContext(SigningKey.generate())
 
 
+def open_with_keys(settings: Settings, *, read_only: bool = False) -> Database:
+    """Open the service's database with the keys that seal its secrets."""
+    return open_database(
+        settings.address_of_database,
+        read_only=read_only,
+        sealing_keys=load_sealing_keys(settings),
+    )
+
+
+def load_sealing_keys(settings: Settings) -> SealingKeys:
+    """Load the keys that seal secrets, from a file or a variable; there may be none.
+
+    Raises
+    ------
+    OperatorError
+        If the file cannot be read, others may read it, or something in it is not a key.
+    """
+    file, variable = settings.secret_key_file, settings.secret_key.get_secret_value()
+    if file and variable:
+        raise OperatorError(
+            "Set GRADER_SECRET_KEY_FILE or GRADER_SECRET_KEY, but not both: the newest key seals."
+        )
+    if file:
+        return read_sealing_keys(_read_private_file(Path(file)), source=file)
+    if variable:
+        return read_sealing_keys(variable, source="GRADER_SECRET_KEY")
+    return NO_SEALING_KEYS
+
+
+def _read_private_file(path: Path) -> str:
+    try:
+        mode = path.stat().st_mode
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise OperatorError(
+            f"GRADER_SECRET_KEY_FILE: {path} cannot be read: {error.strerror}."
+        ) from None
+    except UnicodeDecodeError:
+        raise OperatorError(f"GRADER_SECRET_KEY_FILE: {path} is not a text file.") from None
+    # A group may read it, because containers often get secrets in that way.
+    if mode & 0o037:
+        raise OperatorError(
+            f"GRADER_SECRET_KEY_FILE: others may read or change {path} "
+            f"(mode {stat.S_IMODE(mode):04o}). `chmod 600` makes it private."
+        )
+    return text
+
+
 @contextmanager
 def open_to_read() -> Iterator[Database]:
     """Open the service's database, which must be up to date; it may be on a read-only disk."""
@@ -57,15 +108,19 @@ def open_to_write() -> Iterator[Database]:
     if find_current_revision(address) is None:
         migrate_up(address)
     with _open(read_only=False) as database:
+        # A new secret must not be sealed by another key than those that the service has.
+        with database.read() as session:
+            check_secrets_open(session)
         yield database
 
 
 @contextmanager
 def _open(*, read_only: bool) -> Iterator[Database]:
-    address = load_settings().address_of_database
+    settings = load_settings()
+    address = settings.address_of_database
     _check_file_exists(address)
     _check_up_to_date(address, read_only=read_only)
-    with closing(open_database(address, read_only=read_only)) as database:
+    with closing(open_with_keys(settings, read_only=read_only)) as database:
         yield database
 
 

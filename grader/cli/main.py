@@ -33,6 +33,7 @@ COMMANDS = {
     "publish": "Publish an assignment in a course run, if the examples of its rubrics pass.",
     "export": "Export the grades of an assignment: points per question, total and grade.",
     "verify": "Check the stored records: attempts, judgements, grades and the audit chain.",
+    "secrets": "Manage the keys that seal secrets in the database and sign receipts.",
     "migrate": "Upgrade the database to the newest revision, or downgrade it.",
     "settings": "List all GRADER_* variables with their meaning and current value.",
 }

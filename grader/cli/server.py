@@ -22,13 +22,14 @@ from uvicorn.supervisors import Multiprocess
 from grader.accounts.people import make_person
 from grader.accounts.sign_in import make_sign_in_link
 from grader.cli.console import console, print_line
-from grader.cli.database import OPERATOR, build_base_url, read_clock
+from grader.cli.database import OPERATOR, build_base_url, open_with_keys, read_clock
 from grader.errors import OperatorError
 from grader.settings import Settings, load_settings
-from grader.store.database import Database, lock, open_database
+from grader.store.database import Database, lock
 from grader.store.migrations import migrate_up
 from grader.store.queries.audit import add_signing_key, find_signing_key
 from grader.store.queries.people import has_operator
+from grader.store.queries.secrets import check_secrets_open
 from grader.store.writer import Writer
 from grader.web.app import make_app
 from grader.web.http.body import BodyLimits
@@ -77,8 +78,10 @@ def _ensure_signing_key(database: Database) -> bytes:
 
 def open_service(settings: Settings) -> Service:
     """Open the database, bring it up to date, and build the service on it."""
-    database = open_database(settings.address_of_database)
+    database = open_with_keys(settings)
     migrate_up(settings.address_of_database)
+    with database.read() as session:
+        check_secrets_open(session)
     metrics = open_metrics()
     return Service(
         database=database,

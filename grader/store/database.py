@@ -6,8 +6,9 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
@@ -23,6 +24,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from grader.errors import OperatorError, Unavailable
+from grader.store.sealing import NO_SEALING_KEYS, SESSION_INFO, SealingKeys
 
 __all__ = ["Database", "Session", "open_database"]
 
@@ -39,11 +41,12 @@ _POSTGRESQL_REFUSALS = {"53100": _FULL, "25006": _READ_ONLY}
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A database with separate read and write sessions."""
+    """A database with separate read and write sessions, and the keys that seal its secrets."""
 
     url: URL
     reading: Engine
     writing: Engine
+    sealing_keys: SealingKeys = NO_SEALING_KEYS
 
     @property
     def is_sqlite(self) -> bool:
@@ -53,7 +56,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Session]:
         """A read-only session, which sees one consistent state."""
-        with _translate_errors(), Session(self.reading, autoflush=False) as session:
+        with _translate_errors(), self._open_session(self.reading) as session:
             yield session
 
     @contextmanager
@@ -61,10 +64,13 @@ class Database:
         """A session in its own transaction: committed at the end, rolled back on an error."""
         with (
             _translate_errors(),
-            Session(self.writing, autoflush=False) as session,
+            self._open_session(self.writing) as session,
             session.begin(),
         ):
             yield session
+
+    def _open_session(self, engine: Engine) -> Session:
+        return Session(engine, autoflush=False, info={SESSION_INFO: self.sealing_keys})
 
     def close(self) -> None:
         """Close all connections."""
@@ -116,10 +122,14 @@ def _postgresql_code(error: Exception) -> str | None:
     return getattr(getattr(error, "orig", None), "sqlstate", None)
 
 
-def open_database(url: str, *, read_only: bool = False) -> Database:
+def open_database(
+    url: str, *, read_only: bool = False, sealing_keys: SealingKeys = NO_SEALING_KEYS
+) -> Database:
     """Open a database by its address.
 
-    With `read_only` nothing of it is changed, and a SQLite file may be on a read-only disk.
+    With `read_only` nothing of it is changed, and a SQLite file may be on a read-only disk. The
+    secrets in it are sealed and opened by `sealing_keys`; `check_secrets_open` tells whether they
+    are the right ones.
 
     Raises
     ------
@@ -133,6 +143,10 @@ def open_database(url: str, *, read_only: bool = False) -> Database:
             "The address of the database cannot be understood. It is sqlite:///FILE "
             "or postgresql://USER:PASSWORD@HOST/NAME."
         ) from None
+    return replace(_open(address, read_only=read_only), sealing_keys=sealing_keys)
+
+
+def _open(address: URL, *, read_only: bool) -> Database:
     match address.get_backend_name():
         case "sqlite":
             return _open_sqlite_to_read(address) if read_only else _open_sqlite(address)
@@ -309,6 +323,30 @@ def _make_postgresql_engine(url: URL, settings: Mapping[str, str], *, pool_size:
             "tcp_user_timeout": 15_000,
         },
     )
+
+
+def rewrite_file(database: Database) -> None:
+    """Rewrite a SQLite file without the bytes of what was deleted or replaced.
+
+    Writers wait meanwhile. PostgreSQL removes such bytes by itself.
+
+    Raises
+    ------
+    OperatorError
+        If the file cannot be rewritten; then it stays as it is.
+    """
+    if not database.is_sqlite:
+        return
+    # Outside of a transaction, which the engine would begin.
+    connection: Any = database.writing.raw_connection()
+    try:
+        connection.execute("VACUUM")
+        # The log has the pages of before until it is used again.
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.OperationalError as error:
+        raise OperatorError(f"The file cannot be rewritten: {error}.") from error
+    finally:
+        connection.close()
 
 
 def lock(session: Session, names: list[str]) -> None:

@@ -91,7 +91,13 @@ def migrate_up(url: str) -> list[str]:
 
 
 def migrate_down(url: str, to: str) -> list[str]:
-    """Migrate a database down to a revision or to `base`, and return the revisions undone."""
+    """Migrate a database down to a revision or to `base`, and return the revisions undone.
+
+    Raises
+    ------
+    OperatorError
+        If there is no such revision, or what is stored cannot be brought there.
+    """
     known = [BASE, *list_revisions()]
     if to not in known:
         raise OperatorError(f"There is no revision {to}. Known: {', '.join(known)}.")
@@ -172,10 +178,15 @@ def _check_references(session: Session) -> None:
 def _run_alembic(connection: Connection, direction: Literal["up", "down"], to: str) -> None:
     # Imported only when needed, so that the service starts faster.
     from alembic import command
+    from alembic.util import CommandError
 
     logging.getLogger("alembic").setLevel(logging.WARNING)
     migrate = command.upgrade if direction == "up" else command.downgrade
-    migrate(build_alembic_config(connection), to)
+    try:
+        migrate(build_alembic_config(connection), to)
+    except CommandError as error:
+        # A migration refuses in this way, because it imports nothing of ours.
+        raise OperatorError(str(error)) from None
 
 
 def build_alembic_config(connection: Connection, **comparison: Any) -> Config:

@@ -15,7 +15,7 @@ from sqlalchemy import Column, Integer, MetaData, Table, func, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, StatementError
 
 from grader.errors import OperatorError, Unavailable
-from grader.store.database import Database, lock, open_database
+from grader.store.database import Database, lock, open_database, rewrite_file
 from grader.store.migrations import migrate_up
 from grader.store.types import Hundredths, JsonText, UtcDateTime
 from tests.support.postgresql import Server, address, own_server
@@ -354,3 +354,30 @@ def test_a_folder_is_no_database_and_keeps_its_permissions(tmp_path: Path) -> No
         open_database(f"sqlite:///{tmp_path}")
 
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+
+
+def test_a_file_is_rewritten_without_the_bytes_of_before(sqlite_database: Database) -> None:
+    file = Path(sqlite_database.url.database or "")
+    for number in range(200):
+        add_course(sqlite_database, f"attention-{number}")
+    with sqlite_database.write() as session:
+        # Some systems build SQLite so that it overwrites what is deleted; others do not.
+        session.execute(text("PRAGMA secure_delete = OFF"))
+        session.execute(text("DELETE FROM courses WHERE id <> 'attention-7'"))
+
+    rewrite_file(sqlite_database)
+
+    left = b"".join(each.read_bytes() for each in file.parent.glob(f"{file.name}*"))
+    assert b"attention-150" not in left
+    assert courses(sqlite_database) == ["attention-7"]
+
+
+def test_a_file_that_others_write_to_is_not_rewritten(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.store.database._BUSY_SECONDS", 0)
+    with closing(open_database(sqlite_url)) as database, database.write() as session:
+        session.execute(COURSES)
+
+        with pytest.raises(OperatorError, match="cannot be rewritten: database is locked"):
+            rewrite_file(database)

@@ -31,6 +31,7 @@ from grader.store.queries.idempotency import find_answered_requests
 from grader.store.tables.base import Base
 from tests.support.databases import empty_url
 from tests.support.rows import add_rows
+from tests.support.sealing import OLD_KEYS, begin, list_stored_secrets, rotate
 
 ROOT = Path(__file__).parents[2]
 NEWEST = list_revisions()[-1]
@@ -197,6 +198,22 @@ def test_stored_responses_are_shared_and_survive(database_url: str) -> None:
         found = find_answered_requests(session, keys=[("per_1", key) for key in bodies])
         assert {key: each.body for (_, key), each in found.items()} == bodies
         assert session.scalar(text("SELECT count(*) FROM idempotent_responses")) == 2
+
+
+def test_sealed_secrets_are_not_left_to_a_revision_that_knows_no_seals(
+    database: Database, database_url: str
+) -> None:
+    secrets = begin(database)
+    rotate(database, OLD_KEYS)
+
+    for revision in ("0009", "base"):
+        with pytest.raises(OperatorError, match="`grader secrets rotate --unseal` stores them"):
+            migrate_down(database_url, revision)
+        assert find_current_revision(database_url) == NEWEST
+    rotate(database, OLD_KEYS, unseal=True)
+
+    assert "0010" in migrate_down(database_url, "0009")
+    assert list_stored_secrets(database) == list(secrets)
 
 
 def test_a_filled_database_goes_down_to_nothing_and_up_again(database_url: str) -> None:

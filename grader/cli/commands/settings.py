@@ -13,7 +13,7 @@ EXAMPLES = """\
   grader settings
   GRADER_PORT=9000 grader settings --json
 
-Passwords in database addresses are hidden.
+Keys, and passwords in database addresses, are hidden.
 """
 
 

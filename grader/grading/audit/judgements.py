@@ -39,7 +39,8 @@ class PublicKeys:
 
 
 def _public_keys(session: Session) -> Iterator[tuple[str, str]]:
-    for private in list_signing_keys(session).values():
+    # Those that are sealed by another key are reported on their own.
+    for private in list_signing_keys(session, skip_sealed=True).values():
         # A damaged key has signed nothing.
         with suppress(TypeError, ValueError):
             key = SigningKey.from_bytes(private)

@@ -31,6 +31,7 @@ from grader.grading.grades.settle import (
 from grader.store.database import Session
 from grader.store.queries.attempts import StudentQuestion
 from grader.store.queries.grades import GradeLine, find_grades
+from grader.store.queries.secrets import SecretLine, stream_secrets
 from grader.store.queries.verification import (
     StoredTotal,
     count_rows,
@@ -130,6 +131,7 @@ def _verify(
     work.run("grades", lambda tally: check_grades(session, rules, tally))
     work.run("totals", lambda tally: check_totals(session, tally))
     work.run("audit chain", follow_chain)
+    work.run("secrets", lambda tally: _check_secrets(session, tally))
     work.run("state", compare_state)
     work.run("other rows", lambda tally: _check_other_rows(session, tally))
     work.run("idempotency", lambda tally: check_stored_responses(session, tally))
@@ -165,6 +167,14 @@ def _check_database(session: Session, tally: AuditCheck) -> None:
         tally.count()
         for subject, text in run_self_check(session, each):
             tally.report(subject, text)
+
+
+def _check_secrets(session: Session, tally: AuditCheck) -> None:
+    """Report sealed secrets that cannot be opened; another check reports unreadable rows."""
+    for line in stream_secrets(session):
+        tally.count()
+        if isinstance(line, SecretLine) and line.problem:
+            tally.report(f"{line.table} {line.row_id}", line.problem)
 
 
 def _check_other_rows(session: Session, tally: AuditCheck) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -22,6 +23,7 @@ from grader.store.queries.facts import (
     write_changed_facts,
 )
 from grader.store.rows import list_columns, to_line, tolerate_bad_text
+from grader.store.sealing import SealedSecret, get_sealing_keys, name_place
 from grader.store.tables.audit_keys import AuditEntryRow, SigningKeyRow
 
 #: The previous digest of the first entry.
@@ -163,25 +165,42 @@ def list_audit_about(
     return [to_line(AuditLine, row) for row in session.execute(statement)]
 
 
+_SIGNING_KEYS = select(SigningKeyRow.id, SigningKeyRow.private).order_by(
+    SigningKeyRow.made_at.desc()
+)
+
+
 def find_signing_key(session: Session) -> bytes | None:
     """The newest private key."""
-    return session.scalar(
-        select(SigningKeyRow.private).order_by(SigningKeyRow.made_at.desc()).limit(1)
-    )
+    row = session.execute(_SIGNING_KEYS.limit(1)).one_or_none()
+    return None if row is None else _open_private(session, row[0], row[1])
 
 
-def list_signing_keys(session: Session) -> dict[str, bytes]:
-    """All private keys by id, newest first."""
-    statement = select(SigningKeyRow.id, SigningKeyRow.private).order_by(
-        SigningKeyRow.made_at.desc()
-    )
-    return {row[0]: row[1] for row in session.execute(statement)}
+def list_signing_keys(session: Session, *, skip_sealed: bool = False) -> dict[str, bytes]:
+    """All private keys by id, newest first.
+
+    With `skip_sealed` those are left out that are sealed and cannot be opened.
+    """
+    found: dict[str, bytes] = {}
+    for key_id, stored in session.execute(_SIGNING_KEYS):
+        with suppress(SealedSecret) if skip_sealed else nullcontext():
+            found[key_id] = _open_private(session, key_id, stored)
+    return found
 
 
-def add_signing_key(session: Session, *, key_id: str, private: bytes, at: datetime) -> None:
-    """Add a private key; the newest one signs."""
-    session.execute(insert(SigningKeyRow).values(id=key_id, private=private, made_at=at))
+def _open_private(session: Session, key_id: str, stored: bytes) -> bytes:
+    place = name_place("signing_keys", key_id, "private")
+    return get_sealing_keys(session).open(stored, place=place)
+
+
+def add_signing_key(
+    session: Session, *, key_id: str, private: bytes, at: datetime, by: str = "service"
+) -> None:
+    """Add a private key, which is sealed if there is a key for that; the newest one signs."""
+    place = name_place("signing_keys", key_id, "private")
+    sealed = get_sealing_keys(session).seal(private, place=place)
+    session.execute(insert(SigningKeyRow).values(id=key_id, private=sealed, made_at=at))
     add_audit_entry(
-        session, at=at, by="service", action="key.made", subject=key_id,
+        session, at=at, by=by, action="key.made", subject=key_id,
         changed={RecordedTable.SIGNING_KEYS: [key_id]},
     )  # fmt: skip

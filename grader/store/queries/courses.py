@@ -16,6 +16,7 @@ from grader.store.compiled import find_row, list_rows
 from grader.store.database import Session
 from grader.store.keys import get_dialect, list_by_keys, make_key_table, match_keys
 from grader.store.rows import split_into_batches, to_line
+from grader.store.sealing import get_sealing_keys, name_place
 from grader.store.tables.people import CourseRow, EnrolmentRow, PersonRow, RunRow
 
 
@@ -43,14 +44,15 @@ def has_course(session: Session, *, course_id: str) -> bool:
 
 
 def add_run(session: Session, run: RunLine, *, secret: bytes, at: datetime) -> None:
-    """Add a course run."""
+    """Add a course run; its secret is sealed if there is a key."""
+    sealed = get_sealing_keys(session).seal(secret, place=name_place("runs", run.id, "secret"))
     session.execute(
         insert(RunRow).values(
             id=run.id,
             course_id=run.course_id,
             title=run.title,
             time_zone=run.time_zone,
-            secret=secret,
+            secret=sealed,
             made_at=at,
         )
     )
@@ -82,10 +84,10 @@ def list_runs(session: Session) -> list[RunLine]:
 
 def get_secret(session: Session, *, run_id: str) -> bytes:
     """The secret that all draws of a course run come from."""
-    secret = session.scalar(select(RunRow.secret).where(RunRow.id == run_id))
-    if secret is None:
+    stored = session.scalar(select(RunRow.secret).where(RunRow.id == run_id))
+    if stored is None:
         raise NotFound
-    return secret
+    return get_sealing_keys(session).open(stored, place=name_place("runs", run_id, "secret"))
 
 
 class EnrolmentLine(NamedTuple):

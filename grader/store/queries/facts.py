@@ -2,7 +2,8 @@
 
 The facts of a row are its values after the change. Secrets, long texts, and what tells who a person
 is are hashed, each together with its place: equal names have different hashes, and a name that was
-removed from the store does not stay in the chain.
+removed from the store does not stay in the chain. A sealed secret is opened first, so that its fact
+stays the same whichever key seals it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from sqlalchemy import select
 from grader.store.database import Session
 from grader.store.keys import bind_keys, get_dialect, make_key_table, match_keys
 from grader.store.rows import UnreadableRow, stream_rows, to_raw_columns
+from grader.store.sealing import SealedSecret, SealingKeys, get_sealing_keys, name_place
 from grader.store.tables.attempts import JudgementRow
 from grader.store.tables.audit_keys import SigningKeyRow
 from grader.store.tables.base import Base
@@ -69,6 +71,8 @@ class _Recording:
     row: type[Base]
     plain: tuple[str, ...]
     hashed: tuple[str, ...] = ()
+    sealed: tuple[str, ...] = ()
+    """Those of the hashed ones that may be sealed."""
     key: tuple[str, ...] = ("id",)
     is_complete: bool = True
     """Whether every row must be recorded."""
@@ -88,7 +92,10 @@ _RECORDINGS = {
     ),
     RecordedTable.COURSES: _Recording(CourseRow, ("title", "made_at")),
     RecordedTable.RUNS: _Recording(
-        RunRow, ("course_id", "title", "time_zone", "made_at"), hashed=("secret",)
+        RunRow,
+        ("course_id", "title", "time_zone", "made_at"),
+        hashed=("secret",),
+        sealed=("secret",),
     ),
     RecordedTable.ENROLMENTS: _Recording(
         EnrolmentRow, ("run_id", "person_id", "role", "section", "joined_at", "left_at")
@@ -119,7 +126,9 @@ _RECORDINGS = {
     ),
     RecordedTable.OVERRIDES: _Recording(OverrideRow, (*_SCORE, "by", "at"), hashed=("reason",)),
     RecordedTable.EXTERNAL_SCORES: _Recording(ExternalScoreRow, (*_SCORE, "source", "by", "at")),
-    RecordedTable.SIGNING_KEYS: _Recording(SigningKeyRow, ("made_at",), hashed=("private",)),
+    RecordedTable.SIGNING_KEYS: _Recording(
+        SigningKeyRow, ("made_at",), hashed=("private",), sealed=("private",)
+    ),
     RecordedTable.JUDGEMENTS: _Recording(
         JudgementRow,
         ("attempt_id", "number", "judged_at"),
@@ -154,8 +163,11 @@ def is_recorded_completely(table: RecordedTable) -> bool:
 def stream_facts(
     session: Session, table: RecordedTable, *, ids: Iterable[str] | None = None
 ) -> Iterator[RowFacts | UnreadableRow]:
-    """The facts of the rows of a table, or of those with some ids, by key."""
-    recording = _RECORDINGS[table]
+    """The facts of the rows of a table, or of those with some ids, by key.
+
+    A row with a sealed secret that cannot be opened is unreadable.
+    """
+    recording, sealing_keys = _RECORDINGS[table], get_sealing_keys(session)
     row, count = recording.row, len(recording.key)
     columns = [getattr(row, name) for name in (*recording.key, *recording.columns)]
     statement = select(*to_raw_columns(columns)).select_from(row).order_by(*columns[:count])
@@ -166,18 +178,28 @@ def stream_facts(
 
     def make(values: list[Any]) -> RowFacts:
         key = "/".join(values[:count])
-        facts = zip(recording.columns, values[count:], strict=True)
+        facts = dict(zip(recording.columns, values[count:], strict=True))
+        for name in recording.sealed:
+            facts[name] = _open(sealing_keys, facts[name], place=name_place(table, key, name))
         return RowFacts(
             key,
             tuple(
-                _hash(f"{table}/{key}/{name}", value)
+                _hash(name_place(table, key, name), value)
                 if name in recording.hashed
                 else _to_plain(value)
-                for name, value in facts
+                for name, value in facts.items()
             ),
         )
 
     return stream_rows(session, statement, columns, make)
+
+
+def _open(sealing_keys: SealingKeys, stored: bytes, *, place: str) -> bytes:
+    try:
+        return sealing_keys.open(stored, place=place)
+    except SealedSecret as error:
+        # What `stream_rows` reports as a row that cannot be read.
+        raise ValueError(error.message) from error
 
 
 def _to_plain(value: Any) -> Any:

@@ -28,10 +28,10 @@ def test_what_the_environment_says_is_in_force(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("address", "shown"),
     [
-        ("postgresql://u:secret@host/db", "postgresql://u:***@host/db"),
-        ("postgresql://u:se:c/r@et@host/db", "postgresql://u:***@host/db"),
-        ("postgresql+psycopg://:secret@/db", "postgresql+psycopg://:***@/db"),
-        ("postgresql://host/db?user=u&password=secret&x=1", "postgresql://host/db?user=u&password=***&x=1"),
+        ("postgresql://u:hunter2@host/db", "postgresql://u:***@host/db"),
+        ("postgresql://u:hun:t/e@r2@host/db", "postgresql://u:***@host/db"),
+        ("postgresql+psycopg://:hunter2@/db", "postgresql+psycopg://:***@/db"),
+        ("postgresql://host/db?user=u&password=hunter2&x=1", "postgresql://host/db?user=u&password=***&x=1"),
         ("postgresql://u@host:5432/db", "postgresql://u@host:5432/db"),
         ("sqlite:////data/keyset.sqlite", "sqlite:////data/keyset.sqlite"),
     ],
@@ -42,4 +42,4 @@ def test_a_password_is_never_shown(
     monkeypatch.setenv("GRADER_DATABASE_URL", address)
 
     assert remove_password(address) == shown
-    assert "secret" not in run("settings").stdout + run("settings", "--json").stdout
+    assert "hunter2" not in run("settings").stdout + run("settings", "--json").stdout

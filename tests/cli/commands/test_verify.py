@@ -27,6 +27,7 @@ CHECKS = [
     "grades",
     "totals",
     "audit chain",
+    "secrets",
     "state",
     "other rows",
     "idempotency",
