@@ -20,7 +20,7 @@ from sqlalchemy.exc import (
     OperationalError,
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, SessionTransaction
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from grader.errors import OperatorError, Unavailable
@@ -31,6 +31,10 @@ __all__ = ["Database", "Session", "open_database"]
 _BUSY_SECONDS = 10
 _UNREACHABLE = (
     "The database cannot be reached just now; nothing was changed. Try again in a moment."
+)
+_UNKNOWN = (
+    "The database was lost while it stored this. It is not known whether it was done; send it "
+    "again with the same Idempotency-Key, and it counts once."
 )
 _FULL = "The disk of the database is full; nothing was changed. The operator must make room."
 _DAMAGED = "The database file is damaged; nothing was changed. The operator must restore it."
@@ -65,9 +69,10 @@ class Database:
         with (
             _translate_errors(),
             self._open_session(self.writing) as session,
-            session.begin(),
+            session.begin() as transaction,
         ):
             yield session
+            _commit(transaction)
 
     def _open_session(self, engine: Engine) -> Session:
         return Session(engine, autoflush=False, info={SESSION_INFO: self.sealing_keys})
@@ -76,6 +81,16 @@ class Database:
         """Close all connections."""
         self.reading.dispose()
         self.writing.dispose()
+
+
+def _commit(transaction: SessionTransaction) -> None:
+    try:
+        transaction.commit()
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            # It may have been lost before or after the database had committed.
+            raise Unavailable(_UNKNOWN) from error
+        raise
 
 
 @contextmanager

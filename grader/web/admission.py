@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import Request
 
-from grader.web.auth import begin_costly, identify_sender
+from grader.web.auth import begin_costly, find_credential, identify_sender
 from grader.web.http.costly import LARGE_BODY_BYTES
 from grader.web.service import get_service
 
@@ -31,6 +31,8 @@ class LargeBodies:
         """
         if size <= LARGE_BODY_BYTES or has_large_body(request):
             return
+        # Most of what is too much is refused before the database is asked whose token it is.
+        begin_costly(request, find_credential(request).digest)
         service = get_service(request)
         caller_id = await service.run_in_reader(identify_sender, request)
         service.budgets.spend("body", caller_id, cost=_find_cost(request, size))

@@ -7,8 +7,7 @@ The order is the same everywhere: not signed in (401), too often (429), nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -49,7 +48,7 @@ def identify_sender(request: Request) -> str:
     Nothing may be done for them yet: whether another site made a browser send it was not asked.
     """
     with get_service(request).database.read() as session:
-        return _check_credential(request, session, _find_credential(request)).id
+        return _check_credential(request, session, find_credential(request)).id
 
 
 def _authenticate(request: Request, session: Session) -> Caller:
@@ -103,14 +102,15 @@ def read_credential(request: Request) -> Credential:
     ForgedRequest
         Where another site made the browser send it.
     """
-    credential = _find_credential(request)
+    credential = find_credential(request)
     secret = find_session_secret(request)
     if not credential.is_token and secret is not None and request.method not in _SAFE_METHODS:
         refuse_forged(request, secret, request.headers.get(CSRF_HEADER, ""))
     return credential
 
 
-def _find_credential(request: Request) -> Credential:
+def find_credential(request: Request) -> Credential:
+    """The same, also where another site may have made a browser send it."""
     header = request.headers.get("authorization")
     if header is not None:
         kind, _, token = header.partition(" ")
@@ -184,11 +184,15 @@ def begin_costly(request: Request, caller_id: str) -> None:
     TooManyRequests
         Where the caller has as many under way as anybody may have.
     """
+    if caller_id in getattr(request.state, "costly_of", ()):
+        return
+    costly = get_service(request).costly
+    costly.begin(caller_id)
     if not hasattr(request.state, "at_end"):
-        costly = get_service(request).costly
-        costly.begin(caller_id)
-        # The middleware calls it when the request has ended in whatever way.
-        request.state.at_end = partial(costly.end, caller_id)
+        # The middleware closes it when the request has ended in whatever way.
+        request.state.at_end, request.state.costly_of = ExitStack(), set()
+    request.state.at_end.callback(costly.end, caller_id)
+    request.state.costly_of.add(caller_id)
 
 
 def make_caller_dependency(

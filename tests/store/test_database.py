@@ -233,6 +233,32 @@ def holding(database: Database, names: list[str]) -> Iterator[None]:
             holder.result()
 
 
+def test_of_a_connection_that_is_lost_while_it_commits_nothing_is_claimed(
+    postgresql_database: Database,
+) -> None:
+    with postgresql_database.write() as session:
+        # It runs at the very end of the transaction that has fired it.
+        session.execute(
+            text(
+                "CREATE FUNCTION end_own_connection() RETURNS trigger LANGUAGE plpgsql AS"
+                " $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$"
+            )
+        )
+        session.execute(
+            text(
+                "CREATE CONSTRAINT TRIGGER lost AFTER INSERT ON courses DEFERRABLE INITIALLY"
+                " DEFERRED FOR EACH ROW EXECUTE FUNCTION end_own_connection()"
+            )
+        )
+
+    with pytest.raises(Unavailable) as lost:
+        add_course(postgresql_database, "lost")
+
+    assert "It is not known whether it was done" in str(lost.value)
+    with postgresql_database.write() as session:
+        session.execute(text("DROP TRIGGER lost ON courses"))
+
+
 def test_of_two_that_lock_one_name_one_waits(database: Database) -> None:
     entered = threading.Event()
 

@@ -19,6 +19,7 @@ from grader.errors import TooManyRequests
 LARGE_BODY_BYTES = 16 * 1024
 
 _MOST_UNDER_WAY = 2
+_RETRY_SECONDS = 3
 #: A turn is followed by a rest of so many times its length.
 _REST = 3.0
 
@@ -45,7 +46,7 @@ class CostlyRequests:
                 raise TooManyRequests(
                     f"{_MOST_UNDER_WAY} of your requests are still being worked on. "
                     "Wait for one of them, then try again.",
-                    retry_after_seconds=1,
+                    retry_after_seconds=_RETRY_SECONDS,
                 )
             self._under_way[caller] += 1
 

@@ -106,7 +106,7 @@ class RequestMiddleware:
 
     It leaves ``received_at`` and ``request_id`` in the request's state before anything else runs,
     and tells ``caller`` from there, an opaque id, if somebody has set it. At the end of the request
-    it calls ``at_end``, if somebody has set that.
+    it closes ``at_end``, if somebody has set that.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class RequestMiddleware:
             await self._run(inner, receive, reply)
         finally:
             if "at_end" in state:
-                state["at_end"]()
+                state["at_end"].close()
             self._tell(inner, reply, scope["method"], time.perf_counter() - began)
 
     async def _run(self, scope: Scope, receive: Receive, reply: _ResponseSender) -> None:

@@ -21,7 +21,7 @@ def test_each_caller_may_have_two_under_way() -> None:
     costly.end("ada")
     costly.begin("ada")
 
-    assert refused.value.retry_after_seconds == 1
+    assert refused.value.retry_after_seconds == 3
     assert len(costly) == 4
 
 
