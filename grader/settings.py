@@ -98,6 +98,10 @@ class Settings(BaseSettings):
         default=600,
         description="The maximum requests per address and minute of those who are not signed in.",
     )
+    refusal_seconds: Annotated[float, Field(ge=0, le=10)] = Field(
+        default=3,
+        description="How late at most a caller who exceeds a budget is refused, in seconds.",
+    )
     failed_sign_ins: Annotated[int, Field(ge=1)] = Field(
         default=10,
         description="The maximum wrong passwords per login in 15 minutes; links work beyond that.",

@@ -18,6 +18,9 @@ _IDS: Final = re.compile(
     r"[a-z]{3}_[0-9a-z]{26}|student-\d+|spare-\d+|instructor-\d+|assistant-\d+"
 )
 
+#: Forms that end the sender's own session or tokens.
+_ENDING = {"/sign-out", "/account/password", "/account/sign-out", "/account/revoke-tokens"}
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -88,7 +91,7 @@ class _Page(HTMLParser):
             self.forms.append(_FoundForm(target, {found.get("name", "text"): ""}))
         if tag == "form" and found.get("method", "").lower() == "post":
             target = urljoin(self._path, found.get("action", self._path))
-            if target != "/sign-out":
+            if target not in _ENDING:
                 self._form = _FoundForm(target)
                 self.forms.append(self._form)
         elif self._form is not None and "name" in found and found["name"] != "csrf":

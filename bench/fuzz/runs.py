@@ -51,6 +51,8 @@ _UNLIMITED: Final = {
     "GRADER_FAILED_SIGN_INS": "1000000000",
     "GRADER_SUBMITS_PER_MINUTE": "1000000000",
     "GRADER_SIGN_INS_PER_MINUTE": "1000000000",
+    # Every wrong token would take a second.
+    "GRADER_REFUSAL_SECONDS": "0",
     "GRADER_LOG_LEVEL": "error",
 }
 

@@ -92,15 +92,13 @@ def open_service(settings: Settings) -> Service:
         logs=_open_logs(settings),
         metrics=metrics,
         base_url=build_base_url(settings),
-        refusal_seconds=_REFUSAL_SECONDS,
+        refusal_seconds=settings.refusal_seconds,
         anonymous_per_second=_ANONYMOUS_PER_SECOND,
         failed_sign_ins=settings.failed_sign_ins,
         hosts=make_known_hosts(settings.base_url) if settings.base_url else None,
     )
 
 
-#: How late at most a refusal is sent to somebody who has used up a budget.
-_REFUSAL_SECONDS = 3.0
 #: Requests without a credential take less than half a millisecond each.
 _ANONYMOUS_PER_SECOND = 100.0
 _BODY_PIECES_PER_MEGABYTE = 2**20 // LARGE_BODY_BYTES
