@@ -154,7 +154,7 @@ PROMISES: Final = (
     Promise(
         "While 16 students and 100 anonymous addresses attack, the 99th percentile of everybody "
         "else stays within a factor of 3",
-        "no harness yet",
+        _torture("attack --database sqlite", "attack"),
         *("attack", "sqlite"),
     ),
     Promise(
@@ -237,7 +237,7 @@ def read_campaign(line: dict[str, Any]) -> Measured:
         trials=trials,
         # A campaign that tried nothing keeps no promise.
         is_kept=not findings and bool(trials or sentence),
-        sentence=sentence or (f"{len(findings)} findings" if findings else ""),
+        sentence=sentence or "; ".join(findings[:1]),
         date=line["at"][:10],
         commit=line["commit"],
         machine=f"{machine['cores']} cores, {machine['processor']}, Python {machine['python']}",
