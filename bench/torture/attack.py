@@ -153,22 +153,18 @@ async def _ask_for_manual(port: int) -> None:
 @contextmanager
 def _attacking(port: int, tokens: Sequence[str]) -> Iterator[None]:
     """Attack until the end of the block."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bench.torture.attack", str(port)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert process.stdin is not None, "it is a pipe"
-    assert process.stdout is not None, "it is a pipe"
-    try:
-        process.stdin.write(orjson.dumps(tokens) + b"\n")
-        process.stdin.flush()
-        # It says so when all of its connections are there.
-        process.stdout.readline()
-        yield
-    finally:
-        process.kill()
-        process.wait()
+    command = [sys.executable, "-m", "bench.torture.attack", str(port)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None, "it is a pipe"
+        assert process.stdout is not None, "it is a pipe"
+        try:
+            process.stdin.write(orjson.dumps(tokens) + b"\n")
+            process.stdin.flush()
+            # It says so when all of its connections are there.
+            process.stdout.readline()
+            yield
+        finally:
+            process.kill()
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ import pytest
 from bench.load.databases import KINDS
 from bench.load.generators import make_message
 from bench.torture import limit
+from bench.torture.attack import STUDENTS, AttackPlan, run_attack
 from bench.torture.connections import Connection, Response
 from bench.torture.database_kills import DatabaseKillPlan, run_database_kills
 from bench.torture.kills import KillPlan, run_kills, send_and_kill
@@ -194,3 +195,14 @@ def test_results_in_a_file_replace_those_of_the_same_campaign(tmp_path: Path) ->
     assert lines[0]["bound"] == 0.1
     assert lines[0]["machine"].keys() == {"system", "processor", "cores", "python"}
     assert {"at", "commit"} <= lines[0].keys()
+
+
+def test_a_class_hands_in_while_the_service_is_attacked(tmp_path: Path) -> None:
+    plan = AttackPlan("sqlite", 1, 2.0, 1, tmp_path, most_factor=0.0)
+
+    result = run_attack(plan, advance=lambda count: None)
+
+    # One second before the calm turn, two in it, and two under attack.
+    assert result.acknowledged == result.counts["stored"] == 5 * STUDENTS
+    (finding,) = result.findings
+    assert "times as long under attack" in finding, "nobody waits no time at all"

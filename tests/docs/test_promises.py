@@ -106,7 +106,7 @@ def test_none_of_n_is_told_with_its_bound_and_with_the_goal_that_is_not_reached(
 
 
 def test_a_broken_promise_is_told_and_has_no_bound() -> None:
-    assert result_of(PROMISES[0], LINE | {"findings": ["one", "two"]}) == "**broken**; 2 findings"
+    assert result_of(PROMISES[0], LINE | {"findings": ["one", "two"]}) == "**broken**; one"
 
 
 def test_a_result_of_nothing_is_no_result() -> None:
