@@ -94,7 +94,7 @@ class FuzzResult:
     parts: dict[str, PartResult] = field(default_factory=dict)
     faults: list[dict[str, Any]] = field(default_factory=list)
     memory: list[tuple[int, float]] = field(default_factory=list)
-    """The resident memory of the server in MiB after so many requests."""
+    """Pairs of a number of requests and the server's resident memory after them, in MiB."""
     restored: int = 0
     is_verified: bool = True
 

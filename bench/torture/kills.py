@@ -20,8 +20,8 @@ from bench.torture.results import CampaignResult
 from bench.torture.stores import TortureStore, open_store
 from bench.torture.traffic import Sender, Traffic, choose_senders
 
-#: How many cycles a store is used for: so few that it is still read in a second when it is audited,
-#: and so many that its log is copied into the database meanwhile.
+#: How many cycles a store is used for: few enough for an audit to read it in a second, and enough
+#: for its log to be copied into the database meanwhile.
 CYCLES_PER_STORE = 50
 STUDENTS = 64
 LEAST_SENDERS = 8

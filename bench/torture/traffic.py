@@ -97,7 +97,7 @@ class Traffic:
         self.is_over = True
 
     def wait_for(self, count: int, *, timeout_seconds: float = 60) -> bool:
-        """Wait, in a thread, until so many were acknowledged; False if that does not happen."""
+        """Wait, in a thread, until this many were acknowledged; False if that does not happen."""
         deadline = time.monotonic() + timeout_seconds
         while self.acknowledged < count:
             if self.is_over or time.monotonic() > deadline:
@@ -165,5 +165,5 @@ class Traffic:
 
 
 def choose_senders(senders: Sequence[Sender], random: Random, *, least: int) -> list[Sender]:
-    """Some of the senders in any order, at least so many."""
+    """At least this many of the senders, in any order."""
     return random.sample(senders, random.randint(min(least, len(senders)), len(senders)))

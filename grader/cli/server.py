@@ -287,7 +287,7 @@ def _prepare_workers(settings: Settings) -> None:
     context.set_forkserver_preload(["grader.cli.worker"])
     forkserver.ensure_running()
     # Uvicorn has no option for it; it would start a new interpreter for each worker.
-    uvicorn._subprocess.spawn = context  # type: ignore[assignment]
+    uvicorn._subprocess.spawn = context  # type: ignore[assignment]  # Another kind of context.
 
 
 def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:

@@ -110,7 +110,7 @@ def run_once(
 def refuse_new_keys(
     session: Session, callers: Iterable[str], *, at: datetime
 ) -> dict[str, TooManyRequests]:
-    """The callers with so many keys that no more are remembered, each with the error."""
+    """The callers whose limit of remembered keys is reached, each with the error."""
     return {
         caller: _make_too_many_keys_error(counted.oldest_at, at=at)
         for caller, counted in count_keys(session, callers=callers).items()

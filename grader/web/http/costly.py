@@ -20,7 +20,7 @@ LARGE_BODY_BYTES = 16 * 1024
 
 _MOST_UNDER_WAY = 2
 _RETRY_SECONDS = 3
-#: A turn is followed by a rest of so many times its length.
+#: How many times longer the rest after a turn is than the turn.
 _REST = 3.0
 
 
