@@ -71,9 +71,10 @@ def is_pasted_array(text: str, *, shape: Shape | None = None) -> bool:
     if len(text) > MAX_TEXT_LENGTH:
         # No formula is as long as this.
         return True
+    if len(text) > MAX_FORMULA_LENGTH and not any(map(text.__contains__, "0123456789")):
+        return False
     if _has_many_pieces(text, shape):
-        # Nor is it as long as this, and no array is without digits.
-        return any(map(text.__contains__, "0123456789"))
+        return True
     body = remove_wrapper(normalize_signs(text))
     if body.tail:
         return False
