@@ -60,7 +60,7 @@ class VerdictPlan:
     students: int
     seed: int
     evidence: Path
-    families: Sequence[str] = ("numbers", "formula", "prediction")
+    families: Sequence[str] = ("exact", "matrix", "numbers", "formula", "prediction")
     commands: int = 8
 
 
@@ -91,12 +91,24 @@ def _make_prediction(_: Variant, number: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-#: The same measures of a query as numbers and as a formula, and a prediction of a sampled number.
-_NUMBERS = Family(ASSIGNMENT, QUESTION, 1, 60, _make_numbers, 0.9)
+def _make_exact(variant: Variant, scale: float) -> dict[str, Any]:
+    keys, chosen = variant.values["k"], variant.indices
+    return {"q": (scale * (keys[chosen["a"]] + keys[chosen["b"]])).tolist()}
+
+
+def _make_matrix(variant: Variant, scale: float) -> dict[str, Any]:
+    basis = variant.values["A"]
+    return {"M": (scale * basis @ basis.T).tolist()}
+
+
+#: What is decided without key sets, where the last bit of a measure is all that could differ; the
+#: same measures of a query as numbers and as a formula; and a prediction of a sampled number.
 FAMILIES = {
-    "numbers": _NUMBERS,
-    "formula": Family(ASSIGNMENT, QUESTION, 1, 60, _make_formula, 0.09),
-    "prediction": Family("attention-exploration", "3c-ii", 0.05, 1, _make_prediction, 0.01),
+    "exact": Family("attention-exploration", "3b", 1, 60, _make_exact, 0.35),
+    "matrix": Family(ASSIGNMENT, "b-i", 1, 1.2, _make_matrix, 0.3),
+    "numbers": Family(ASSIGNMENT, QUESTION, 1, 60, _make_numbers, 0.32),
+    "formula": Family(ASSIGNMENT, QUESTION, 1, 60, _make_formula, 0.025),
+    "prediction": Family("attention-exploration", "3c-ii", 0.05, 1, _make_prediction, 0.005),
 }
 
 
@@ -127,7 +139,8 @@ def list_borderline(name: str, student: str) -> Sequence[BorderlineAnswer]:
 
     def judge_all(numbers: Sequence[float]) -> list[str]:
         answers = [family.make_answer(variant, each) for each in numbers]
-        judgements = judge.judge([judge.prepare(variant, each) for each in answers])
+        submissions = [judge.prepare(variant, each) for each in answers]
+        judgements = judge.judge(submissions, recognising=False)
         return [hash_verdicts(each.verdicts) for each in judgements]
 
     def judge_one(number: float) -> str:
@@ -258,7 +271,9 @@ def judge_repeatedly(task: _JudgingTask) -> tuple[int, list[str]]:
         batch = random.choices(by_family[name], k=size)
         judge = _get_family_judge(name)
         submissions = [_prepare(judge, each) for each in batch]
-        for each, judgement in zip(batch, judge.judge(submissions), strict=True):
+        # Misconceptions are no part of a verdict, and take as long again.
+        judgements = judge.judge(submissions, recognising=False)
+        for each, judgement in zip(batch, judgements, strict=True):
             if hash_verdicts(judgement.verdicts) != each.digest:
                 flips.append(f"another verdict in a batch of {size}: {each.answer}")
         count += size
