@@ -26,6 +26,7 @@ from grader.web.http.fast_path import FAST_ROUTES, FastRoute
 from grader.web.http.middleware import install_middleware
 from grader.web.http.routing import install_route_table
 from grader.web.http.throttle import Throttle
+from grader.web.http.turnstile import TURNSTILE, Turnstile
 from grader.web.lazy_routes import LazyRoutes
 from grader.web.manual.routes import install_manual
 from grader.web.ops import health
@@ -58,6 +59,7 @@ def make_app(
     While the writer works, it is inside `alongside`.
     """
     background = BackgroundRunner()
+    turnstile = Turnstile()
 
     @asynccontextmanager
     async def run(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
@@ -69,7 +71,7 @@ def make_app(
         loading = threading.Thread(target=routes.load, name="routes", daemon=True)
         asyncio.get_running_loop().call_later(_ROUTES_SECONDS, loading.start)
         with alongside or nullcontext():
-            yield {FAST_ROUTES: app.state.fast_routes}
+            yield {FAST_ROUTES: app.state.fast_routes, TURNSTILE: turnstile}
         tidying.cancel()
         watching.cancel()
         background.stop()
@@ -120,6 +122,7 @@ def make_app(
             service.budgets,
             refusal_seconds=service.refusal_seconds,
             anonymous_per_second=service.anonymous_per_second,
+            turnstile=turnstile,
         ),
         hosts=service.hosts,
     )

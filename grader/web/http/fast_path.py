@@ -230,11 +230,11 @@ class FastRoute(ABC):
         time from those that are accepted. So it is not even parsed. None leaves it to the parser.
         """
         refusal = self.find_refusal()
-        if refusal is None or not self._is_plain_request(data):
+        if refusal is None or not self.is_plain(data):
             return None
         return self._compose_refusal(refusal, make_request_id(), 0.0, server_headers)
 
-    def _is_plain_request(self, data: bytes) -> bool:
+    def is_plain(self, data: bytes) -> bool:
         """Whether these bytes are one request to this route, and nothing else."""
         head, _, body = data.partition(_HEAD_END)
         if len(body) > self._most_body_bytes or not self._first_line.match(head):

@@ -34,6 +34,7 @@ from grader.errors import MalformedRequest
 from grader.web.errors.problems import render_error, to_problem
 from grader.web.http.body import WHOLE_BODY
 from grader.web.http.fast_path import FAST_ROUTES, Exchange, FastRequest, FastRoute
+from grader.web.http.turnstile import TURNSTILE, Turnstile
 
 
 def _default_connection_limit() -> int:
@@ -81,6 +82,9 @@ class DeadlineProtocol(HttpToolsProtocol):
         # A request that may be answered without the app, until its body has come.
         self._fast_call: _FastCall | None = None
         self._waits_since = 0.0
+        self._turnstile: Turnstile = self.app_state.get(TURNSTILE) or Turnstile()
+        # What has arrived and waits at the turnstile.
+        self._held = b""
 
     # The connection
 
@@ -99,15 +103,40 @@ class DeadlineProtocol(HttpToolsProtocol):
             self._stop(name)
         # Nobody is there to get the answers to what was sent ahead.
         self.pipeline.clear()
+        self._held = b""
         if self._current is not None and not self._current.response_complete:
             self._current.disconnected = True
             self._current.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Accept data, unless the head has grown too large."""
+        """Accept data, as soon as there is room for it in a turn of the event loop."""
         if self._ignores_data() or self._refuse_whole(data):
             return
+        if self._held:
+            self._held += data
+        elif self._turnstile.may_enter() or self._is_urgent(data):
+            self._take(data)
+        else:
+            self._held = data
+            self.transport.pause_reading()
+            self._turnstile.wait(self._take_held)
+
+    def _is_urgent(self, data: bytes) -> bool:
+        """Whether a plain request to a busy route has come in one piece."""
+        return self._is_between_requests() and any(
+            route.is_plain(data) for route in self.app_state.get(FAST_ROUTES, ())
+        )
+
+    def _take_held(self) -> None:
+        data, self._held = self._held, b""
+        if not data or self._ignores_data():
+            return
+        if not self.flow.read_paused:
+            self.transport.resume_reading()
+        self._take(data)
+
+    def _take(self, data: bytes) -> None:
         if len(data) <= _PARSED_BYTES:
             self._parse(data)
             return
@@ -217,8 +246,7 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def _refuse_whole(self, data: bytes) -> bool:
         """Refuse a request that arrives in one piece and for which there is no room."""
-        is_between = self._awaits_head and not self._is_in_head and not self._is_answering()
-        if not is_between or self.flow.write_paused:
+        if not self._is_between_requests() or self.flow.write_paused:
             return False
         for route in self.app_state.get(FAST_ROUTES, ()):
             response = route.refuse(data, self.server_state.default_headers)
@@ -228,6 +256,9 @@ class DeadlineProtocol(HttpToolsProtocol):
                 self._write_response(response)
                 return True
         return False
+
+    def _is_between_requests(self) -> bool:
+        return self._awaits_head and not self._is_in_head and not self._is_answering()
 
     def _match_fast_route(self) -> _FastCall | None:
         if self._is_answering() or self.flow.write_paused or not self.parser.should_keep_alive():
@@ -355,7 +386,8 @@ class DeadlineProtocol(HttpToolsProtocol):
     def _is_waiting(self) -> bool:
         """Whether it is the client's turn: a request that is whole is always answered."""
         is_open = not self.transport.is_closing()
-        return is_open and (self._awaits_body or not self._is_answering())
+        is_heard = not (self._held or self.flow.read_paused)
+        return is_open and is_heard and (self._awaits_body or not self._is_answering())
 
     def _start_waiting(self) -> None:
         """Start the deadline of what is still to come; most requests come whole and need none."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from grader.errors import TooManyRequests, Unavailable
 from grader.web.http.rate_limits import RateLimiter
+from grader.web.http.turnstile import Turnstile
 
 #: What an invalid credential costs of the budget of its address; it takes a look at the database.
 INVALID_CREDENTIAL_COST = 5.0
@@ -56,12 +57,14 @@ class Throttle:
         *,
         refusal_seconds: float = 0.0,
         anonymous_per_second: float = math.inf,
+        turnstile: Turnstile | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._budgets = budgets
         self._monotonic = monotonic
         self._refusal_seconds = refusal_seconds
         self._anonymous_per_second = anonymous_per_second
+        self._turnstile = turnstile or Turnstile()
         self._next_at = 0.0
 
     async def admit(self, scope: Scope) -> None:
@@ -107,6 +110,8 @@ class Throttle:
                 seconds = refused.retry_after_seconds
         if seconds and self._refusal_seconds:
             await asyncio.sleep(min(seconds, self._refusal_seconds))
+            # Those who were refused together are answered in turn.
+            await self._turnstile.enter()
 
 
 def _find_retry_seconds(headers: Iterable[Header]) -> float:

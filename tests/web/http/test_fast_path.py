@@ -8,9 +8,10 @@ import json
 import socket
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPResponse
+from threading import Event
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from grader.web.errors.problems import install_problems
 from grader.web.http.fast_path import FAST_ROUTES, Exchange, FastRequest, FastResponse, FastRoute
 from grader.web.http.middleware import install_middleware
 from grader.web.http.server import Deadlines
+from grader.web.http.turnstile import TURNSTILE, Turnstile
 from grader.web.ops.logs import open_logs
 from grader.web.ops.metrics import Metrics, open_metrics
 from tests.support.budgets import make_throttle
@@ -46,7 +48,10 @@ class Sample:
     refusal: Unavailable | None = None
     fast: list[str] = field(default_factory=list)
     by_app: list[str] = field(default_factory=list)
+    begun: list[str] = field(default_factory=list)
     held: list[asyncio.Future[str]] = field(default_factory=list)
+    is_busy: Event = field(default_factory=Event)
+    may_go_on: Event = field(default_factory=Event)
     log: io.StringIO = field(default_factory=io.StringIO)
     metrics: Metrics = field(default_factory=open_metrics)
 
@@ -75,6 +80,10 @@ def request(head: str = "", body: bytes = BODY, path: str = PATH) -> bytes:
         f"Content-Length: {len(body)}\r\n{head}\r\n"
     )
     return lines.encode() + body
+
+
+def get(path: str) -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
 
 
 def wait_until(is_so: Any) -> None:
@@ -118,6 +127,7 @@ class SampleRoute(FastRoute):
         if body == b'"leave"':
             return None
         self._sample.fast.append(request.parameters["course"])
+        self._sample.begun.append("POST")
         act(body)
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         match body:
@@ -139,13 +149,14 @@ def service() -> Iterator[Sample]:
 
     @asynccontextmanager
     async def run(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
-        yield {FAST_ROUTES: [SampleRoute(found, logs)]}
+        yield {FAST_ROUTES: [SampleRoute(found, logs)], TURNSTILE: Turnstile()}
 
     app = FastAPI(lifespan=run)
 
     @app.post(ROUTE)
     async def take(course: str, request: Request) -> Response:
         found.by_app.append(course)
+        found.begun.append("POST")
         body = await request.body()
         if found.refusal is not None:
             raise found.refusal
@@ -154,6 +165,14 @@ def service() -> Iterator[Sample]:
 
     @app.get(ROUTE)
     async def show(course: str) -> int:
+        found.begun.append("GET")
+        return 1
+
+    @app.get("/busy")
+    async def be_busy() -> int:
+        # What arrives meanwhile is all there in the next turn.
+        found.is_busy.set()
+        found.may_go_on.wait(10)
         return 1
 
     install_problems(app)
@@ -253,6 +272,25 @@ def test_a_server_that_stops_answers_what_it_has_begun() -> None:
     assert answer.startswith(b"HTTP/1.1 201")
     assert b"\r\nconnection: close\r\n" in answer
     assert answer.endswith(b'"held"')
+
+
+def test_it_goes_past_everything_else_that_arrives_with_it(service: Sample) -> None:
+    with ExitStack() as stack:
+        busy, *others, last = [stack.enter_context(connect(service.port)) for _ in range(42)]
+        for each in (busy, *others, last):
+            # The loop accepts one connection in a turn.
+            each.sendall(get(PATH))
+            read_response(each)
+        service.begun.clear()
+        busy.sendall(get("/busy"))
+        service.is_busy.wait(10)
+        for each in others:
+            each.sendall(get(PATH))
+        last.sendall(request())
+        service.may_go_on.set()
+        assert [read_response(each)[0] for each in (last, *others)] == [201] + 40 * [200]
+
+    assert service.begun.index("POST") < 10, "it came after forty others"
 
 
 def test_without_room_it_is_refused_as_the_app_would(service: Sample) -> None:
