@@ -194,10 +194,15 @@ def _to_caller(token: ValidToken) -> Caller:
 
 def check_credential(session: Session, credential: Credential, *, at: datetime) -> Caller:
     """The caller with this credential; NotSignedIn if it is unknown, revoked or expired."""
-    (caller,) = identify(session, [(credential, at)])
-    if isinstance(caller, NotSignedIn):
-        raise caller
-    return caller
+    (found,) = identify(session, [(credential, at)])
+    if isinstance(found, NotSignedIn):
+        try:
+            raise found
+        finally:
+            # An error knows the frames that it went through. If one of them knew the error, both
+            # would stay in memory until the garbage collector looks for them, with the request.
+            del found
+    return found
 
 
 def check_token(session: Session, token: str, *, at: datetime) -> Caller:

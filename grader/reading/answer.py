@@ -157,11 +157,19 @@ def read_answer(sent: object, fields: Sequence[Field], variant: Environment) -> 
         try:
             values[field.name] = _read_field(field, sent[field.name], variant)
         except (AnswerRefused, FieldError) as refused:
-            found = [refused] if isinstance(refused, FieldError) else refused.errors
-            errors += [_add_backslash_hint(error, sent[field.name]) for error in found]
+            errors += [_add_backslash_hint(each, sent[field.name]) for each in _list_all(refused)]
     if errors:
-        raise AnswerRefused(errors)
+        try:
+            raise AnswerRefused(errors)
+        finally:
+            # They know this frame, where they were caught. If it still knew them, all would stay in
+            # memory until the garbage collector looks for them.
+            del errors
     return Answer(values)
+
+
+def _list_all(refused: AnswerRefused | FieldError) -> list[FieldError]:
+    return [refused] if isinstance(refused, FieldError) else refused.errors
 
 
 def _read_field(field: Field, sent: object, variant: Environment) -> Value:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -232,12 +233,18 @@ class Writer:
         try:
             results = self._carry_out(group)
         except BaseException as error:
-            if len(group) > 1:
-                for each in group:
-                    self._do([each])
+            if len(group) == 1:
+                # These frames know the future, which is about to know the error, which knows them:
+                # they would stay in memory until the garbage collector looks for them.
+                traceback.clear_frames(error.__traceback__)
+                _resolve_all(group, [error])
+                del group, waiting
                 return
-            results = [error]
-        _resolve_all(group, results)
+        else:
+            _resolve_all(group, results)
+            return
+        for each in group:
+            self._do([each])
 
     def _carry_out(self, group: Sequence[_QueuedPiece]) -> Sequence[Any]:
         try:

@@ -31,6 +31,7 @@ from grader.web.http.middleware import (
     make_request_id,
     tell_request,
 )
+from grader.web.http.throttle import INVALID_CREDENTIAL_SECONDS, draw_delay
 from grader.web.ops.logs import Logger
 from grader.web.ops.metrics import Metrics
 from grader.web.params import MAX_NAME_LENGTH
@@ -179,9 +180,9 @@ class FastRoute(ABC):
         """How many seconds a response waits before it is composed and sent."""
         match outcome:
             case TooManyRequests():
-                return min(self._refusal_seconds, outcome.retry_after_seconds)
+                return draw_delay(outcome.retry_after_seconds, self._refusal_seconds)
             case NotSignedIn():
-                return self._refusal_seconds
+                return draw_delay(INVALID_CREDENTIAL_SECONDS, self._refusal_seconds)
             case _:
                 return 0.0
 

@@ -77,6 +77,8 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._is_over = False
         # Set once too many requests were sent ahead; those before are still answered.
         self._is_cut = False
+        # Whether the request that starts was sent ahead of the answer to another one.
+        self._is_next_in_pipeline = False
         # The request that is being answered; uvicorn's own cycle is the one that came last.
         self._current: RequestResponseCycle | None = None
         # A request that may be answered without the app, until its body has come.
@@ -202,11 +204,16 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         if self.cycle is not None:
             # It has what uvicorn's cycle uses of a transport, and no more.
-            self.cycle.transport = _ResponseTransport(self, self.cycle)  # type: ignore[assignment]
+            is_head = self.cycle.scope["method"] == "HEAD"
+            self.cycle.transport = _ResponseTransport(self, is_head)  # type: ignore[assignment]
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._current = cycle
-        super()._start_asgi_task(cycle, app)
+        if self._is_next_in_pipeline:
+            # Each answer would start the next request at once, past everybody who waits.
+            self._turnstile.wait(partial(super()._start_asgi_task, cycle, app))
+        else:
+            super()._start_asgi_task(cycle, app)
 
     def _cut_pipeline(self) -> None:
         """Answer what was sent ahead until now, and nothing more."""
@@ -329,7 +336,9 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._waits_since = self.loop.time()
         if self._is_over:
             self.pipeline.clear()
+        self._is_next_in_pipeline = True
         super().on_response_complete()
+        self._is_next_in_pipeline = False
         if self.pipeline:
             # What was sent ahead comes first; uvicorn would read ever more of it.
             self.flow.pause_reading()
@@ -477,6 +486,9 @@ class _FastCycle:
     message_event: asyncio.Event = field(default_factory=asyncio.Event)
 
 
+_CONTINUE = STATUS_LINE[100]
+
+
 class _ResponseTransport:
     """What a response is written to: the connection, except that it is closed with care.
 
@@ -484,19 +496,20 @@ class _ResponseTransport:
     longer than to put the two together.
     """
 
-    def __init__(self, protocol: DeadlineProtocol, cycle: RequestResponseCycle) -> None:
+    def __init__(self, protocol: DeadlineProtocol, is_head: bool) -> None:
+        # It does not know uvicorn's cycle, which knows it: two that know each other stay in memory,
+        # with the body of the request, until the garbage collector looks for them.
         self._protocol = protocol
-        self._cycle = cycle
-        self._has_begun = False
+        # The head of a response to HEAD waits for nothing.
+        self._has_begun = is_head
         self._head = b""
 
     def write(self, data: bytes) -> None:
         # Before the response there may be a 100 Continue, for which the client waits.
-        if self._cycle.response_started and not self._has_begun:
+        if not (self._has_begun or data.startswith(_CONTINUE)):
             self._has_begun = True
-            if self._cycle.scope["method"] != "HEAD":
-                self._head = data
-                return
+            self._head = data
+            return
         head, self._head = self._head, b""
         if self._protocol.transport.is_closing():
             # The client was cut off while its answer was being made.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import random
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -21,13 +22,15 @@ from grader.web.http.turnstile import Turnstile
 #: What an invalid credential costs of the budget of its address; it takes a look at the database.
 INVALID_CREDENTIAL_COST = 5.0
 #: And how late its refusal is sent: whoever has lost a token does not need to know it at once.
-_INVALID_CREDENTIAL_SECONDS = 1.0
+INVALID_CREDENTIAL_SECONDS = 1.0
 #: Files without which pages cannot be shown; a page has several, and browsers keep them.
 _STATIC_PATH, _STATIC_COST = "/static/", 0.1
 #: Whoever watches over the service asks from one address, and must not be refused.
 _FREE_PATHS = {"/healthz", "/readyz"}
 _MOST_SECONDS_IN_LINE = 2.0
 _BURST_SECONDS = 1.0
+#: The earliest a late refusal is sent, as a share of how late it may be.
+_EARLIEST = 0.5
 
 Scope = Any
 Header = tuple[bytes, bytes]
@@ -37,6 +40,15 @@ def get_address(scope: Scope) -> str:
     """The address that a request comes from."""
     client = scope.get("client")
     return client[0] if client else "unknown"
+
+
+def draw_delay(retry_after_seconds: float, most_seconds: float) -> float:
+    """How late a refusal is sent.
+
+    Those who are refused together would all try again at the same moment if their refusals came
+    together.
+    """
+    return min(retry_after_seconds, most_seconds) * random.uniform(_EARLIEST, 1)
 
 
 class Throttle:
@@ -88,6 +100,7 @@ class Throttle:
         now = self._monotonic()
         wait = self._next_at - now - _BURST_SECONDS
         if wait > _MOST_SECONDS_IN_LINE:
+            await self._wait_to_refuse(_MOST_SECONDS_IN_LINE)
             raise Unavailable("Too many visitors are waiting just now. Try again.")
         self._next_at = max(now, self._next_at) + cost / self._anonymous_per_second
         if wait > 0:
@@ -101,15 +114,19 @@ class Throttle:
         """
         seconds = _find_retry_seconds(headers) if status == 429 else 0.0
         if status == 401 and _has_credential(scope):
-            seconds = _INVALID_CREDENTIAL_SECONDS
+            seconds = INVALID_CREDENTIAL_SECONDS
         is_uncounted = status not in (401, 429)
         if is_uncounted and "caller" not in scope["state"] and _has_credential(scope):
             try:
                 self._budgets.spend("anonymous", get_address(scope))
             except TooManyRequests as refused:
                 seconds = refused.retry_after_seconds
-        if seconds and self._refusal_seconds:
-            await asyncio.sleep(min(seconds, self._refusal_seconds))
+        if seconds:
+            await self._wait_to_refuse(seconds)
+
+    async def _wait_to_refuse(self, seconds: float) -> None:
+        if self._refusal_seconds:
+            await asyncio.sleep(draw_delay(seconds, self._refusal_seconds))
             # Those who were refused together are answered in turn.
             await self._turnstile.enter()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
@@ -100,7 +101,8 @@ def test_refusals_that_are_due_together_are_sent_in_turn() -> None:
     async def run() -> None:
         held = Throttle(make_budgets(), refusal_seconds=0.01, turnstile=Turnstile(PER_TURN))
         turns = Turns()
-        # All of them are due in the same turn.
+        # Nothing else happens for so long that all of them are due in the same turn.
+        asyncio.get_running_loop().call_later(0.001, time.sleep, 0.05)
         await asyncio.gather(*(refuse(held, turns) for _ in range(9)))
         turns.end()
 
@@ -161,6 +163,9 @@ def get(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
 
 
+LAST = get("/turn").replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+
+
 def test_of_many_requests_that_arrive_together_a_few_begin_in_a_turn(sample: Sample) -> None:
     with ExitStack() as stack:
         busy, *others = [stack.enter_context(connect(sample.port)) for _ in range(31)]
@@ -170,6 +175,16 @@ def test_of_many_requests_that_arrive_together_a_few_begin_in_a_turn(sample: Sam
             each.sendall(get("/turn"))
         sample.may_go_on.set()
         assert [read_response(each)[0] for each in others] == [200] * 30
+
+    assert max(Counter(sample.begun).values()) <= PER_TURN
+
+
+def test_requests_that_are_sent_ahead_begin_a_few_in_a_turn(sample: Sample) -> None:
+    with ExitStack() as stack:
+        others = [stack.enter_context(connect(sample.port)) for _ in range(10)]
+        for each in others:
+            each.sendall(get("/turn") * 15 + LAST)
+        assert [read_all(each).count(b"HTTP/1.1 200") for each in others] == [16] * 10
 
     assert max(Counter(sample.begun).values()) <= PER_TURN
 
@@ -203,5 +218,5 @@ def test_a_client_that_leaves_while_it_waits_harms_nobody(sample: Sample) -> Non
         assert [read_response(each)[0] for each in others[10:]] == [200] * 9
 
     with connect(sample.port) as connection:
-        connection.sendall(get("/turn").replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        connection.sendall(LAST)
         assert read_all(connection).startswith(b"HTTP/1.1 200")
