@@ -18,6 +18,7 @@ from bench.torture.database_kills import DatabaseKillPlan, run_database_kills
 from bench.torture.kills import KillPlan, run_kills
 from bench.torture.limit import LimitPlan, run_limit
 from bench.torture.results import CampaignResult, print_results, write_results
+from bench.torture.soak import SLICES, SoakPlan, run_soak
 from bench.torture.system_calls import SystemCallPlan, run_system_calls
 from bench.torture.verdicts import VerdictPlan, run_verdicts
 from grader.cli.console import ExitCode, make_progress, make_typer
@@ -144,6 +145,22 @@ def run_attack_command(
         return run_attack(plan, advance=advance)
 
     _run_campaigns(options, _choose_kinds(database), turns, run)
+
+
+@app.command("soak")
+def run_soak_command(
+    context: typer.Context,
+    minutes: Annotated[float, typer.Option(min=0.1, help="How long students work.")] = 30.0,
+    database: Database = "",
+) -> None:
+    """Let students work at half of what the service can take, and see whether anything grows."""
+    options: _Options = context.obj
+
+    def run(kind: str, advance: Callable[[int], object]) -> CampaignResult:
+        plan = SoakPlan(kind, minutes, options.seed, options.evidence)
+        return run_soak(plan, advance=advance)
+
+    _run_campaigns(options, _choose_kinds(database), SLICES, run)
 
 
 def _choose_kinds(database: str) -> list[str]:

@@ -14,13 +14,14 @@ import pytest
 
 from bench.load.databases import KINDS
 from bench.load.generators import make_message
-from bench.torture import limit
+from bench.torture import limit, soak
 from bench.torture.attack import STUDENTS, AttackPlan, run_attack
 from bench.torture.connections import Connection, Response
 from bench.torture.database_kills import DatabaseKillPlan, run_database_kills
 from bench.torture.kills import KillPlan, run_kills, send_and_kill
 from bench.torture.limit import REQUESTS, LimitPlan, run_limit
 from bench.torture.results import CampaignResult, write_results
+from bench.torture.soak import SoakPlan, run_soak
 from bench.torture.stores import open_store
 from bench.torture.system_calls import SystemCallPlan, has_strace, run_system_calls
 from bench.torture.traffic import Sender, Traffic
@@ -99,6 +100,41 @@ def test_borderline_verdicts_are_the_same_everywhere(tmp_path: Path) -> None:
     assert result.findings == []
     assert sent == result.counts["by HTTP on postgresql"] > 0
     assert result.trials == 300 + 1 + 2 * sent
+
+
+def test_students_work_for_a_while_and_nothing_grows_that_is_not_told(tmp_path: Path) -> None:
+    plan = SoakPlan("sqlite", minutes=0.1, seed=1, evidence=tmp_path, measuring_seconds=1)
+
+    result = run_soak(plan, advance=advance)
+
+    # In six seconds caches still fill, and each slice has few visits.
+    assert [each for each in result.findings if "grew" not in each] == []
+    assert result.cycles == soak.SLICES
+    assert result.counts["MiB of memory in the last quarter"] > 0
+    assert 0 < result.acknowledged == result.counts["stored"]
+
+
+def make_slices(**last: float) -> list[soak.Slice]:
+    usual = {"memory": 200.0, "descriptors": 50, "p50": 5.0, "p99": 20.0}
+    return [soak.Slice(**usual)] * 45 + [soak.Slice(**(usual | last))] * 15  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("last", "told"),
+    [
+        pytest.param({}, 0, id="flat"),
+        pytest.param({"memory": 209.0, "descriptors": 58, "p50": 6.0, "p99": 29.0}, 0, id="nearly"),
+        pytest.param({"memory": 212.0}, 1, id="memory"),
+        pytest.param({"descriptors": 60}, 1, id="descriptors"),
+        pytest.param({"p50": 7.0, "p99": 40.0}, 2, id="times"),
+    ],
+)
+def test_a_soak_finds_what_grows(last: dict[str, float], told: int) -> None:
+    result = CampaignResult("soak", "sqlite")
+
+    soak.compare(make_slices(**last), result)
+
+    assert len(result.findings) == told
 
 
 def test_a_term_signal_lets_everybody_finish(tmp_path: Path) -> None:
