@@ -35,6 +35,8 @@ class CampaignResult:
         Every broken promise, also those counted above, as a sentence.
     counts
         What else happened, by its name.
+    summary
+        What was measured, in a sentence, where that is more than a number of failures.
     """
 
     campaign: str
@@ -47,6 +49,7 @@ class CampaignResult:
     seconds: float = 0.0
     findings: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
+    summary: str = ""
 
     @property
     def is_kept(self) -> bool:
@@ -90,6 +93,8 @@ def print_results(results: Iterable[CampaignResult]) -> None:
     for each in results:
         counts = ", ".join(f"{count:,} {name}" for name, count in sorted(each.counts.items()))
         console.print(f"{each.campaign}, {each.database}: {counts}.")
+        if each.summary:
+            console.print(f"{each.campaign}, {each.database}: {each.summary}.")
         for finding in each.findings[:_MAX_FINDINGS]:
             console.print(f"[red]✗[/] {each.campaign}, {each.database}: {escape(finding)}")
         if len(each.findings) > _MAX_FINDINGS:

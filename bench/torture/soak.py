@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -78,6 +78,7 @@ def run_soak(plan: SoakPlan, *, advance: Callable[[int], object]) -> CampaignRes
         result.counts["requests a second"] = round(rate * len(_STEPS))
         compare(slices, result)
         _judge_feedback(sorted(visits.feedback), result)
+        result.summary = _summarise(plan, result.counts)
     result.cycles = len(slices)
     result.trials = result.acknowledged
     result.seconds = time.monotonic() - started
@@ -135,6 +136,19 @@ def compare(slices: Sequence[Slice], result: CampaignResult) -> None:
     result.counts["descriptors in the last quarter"] = last_most
     if last_most > second_most + _MORE_DESCRIPTORS:
         result.findings.append(f"descriptors grew from {second_most} to {last_most}")
+
+
+def _summarise(plan: SoakPlan, counts: Mapping[str, int]) -> str:
+    second, last = ("in the second quarter", "in the last quarter")
+    return (
+        f"{counts['requests a second']:,} requests a second for {plan.minutes:g} minutes; from the "
+        f"second quarter to the last: {counts[f'MiB of memory {second}']} to "
+        f"{counts[f'MiB of memory {last}']} MiB, {counts[f'descriptors {second}']} to "
+        f"{counts[f'descriptors {last}']} descriptors, 99 % of visits within "
+        f"{counts[f'ms for 99 % {second}']} to {counts[f'ms for 99 % {last}']} ms; feedback within "
+        f"{counts['ms at most until feedback for 50 %']} ms in the median, "
+        f"{counts['ms at most until feedback for 99 %']} ms for 99 %"
+    )
 
 
 def _judge_feedback(times: Sequence[float], result: CampaignResult) -> None:

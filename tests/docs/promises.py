@@ -2,7 +2,7 @@
 
 `make torture` adds its results to docs/promises.json, one for each campaign and database, and
 `make fuzz` writes docs/promises-fuzz.json. What another harness printed is added to the first by
-hand, with the same keys and a sentence as `result`. What has no result says so.
+hand, with the same keys and a sentence as `summary`. What has no result says so.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ PROMISES: Final = (
     Promise(
         "At 200 requests per second feedback takes at most 50 ms in the median, 300 ms at the "
         "99th percentile",
-        "no harness yet at this rate; `make load` takes shares of what saturates it",
-        *("feedback time", "sqlite"),
+        "the soak below, at its rate",
+        *("soak", "sqlite"),
     ),
     Promise(
         "Judging one answer takes at most 1.2 times the bare NumPy kernel with 16 keys of size 64, "
@@ -158,8 +158,13 @@ PROMISES: Final = (
         *("attack", "sqlite"),
     ),
     Promise(
+        "The same on PostgreSQL",
+        _torture("attack --database postgresql", "attack"),
+        *("attack", "postgresql"),
+    ),
+    Promise(
         "In 30 minutes at half load memory, descriptors and times stay flat",
-        "no harness yet",
+        _torture("soak --minutes 30 --database sqlite", "soak"),
         *("soak", "sqlite"),
     ),
     Promise(
@@ -232,12 +237,12 @@ def load_results() -> dict[tuple[str, str], Measured]:
 def read_campaign(line: dict[str, Any]) -> Measured:
     """A result as `make torture` writes it, or one with a sentence of its own."""
     machine, trials, findings = line["machine"], line.get("trials", 0), line.get("findings", [])
-    sentence = line.get("result", "")
+    summary = line.get("summary", "")
     return Measured(
         trials=trials,
         # A campaign that tried nothing keeps no promise.
-        is_kept=not findings and bool(trials or sentence),
-        sentence=sentence or "; ".join(findings[:1]),
+        is_kept=not findings and bool(trials or summary),
+        sentence="; ".join(findings[:1]) or summary,
         date=line["at"][:10],
         commit=line["commit"],
         machine=f"{machine['cores']} cores, {machine['processor']}, Python {machine['python']}",
@@ -278,7 +283,7 @@ def _describe(promise: Promise, measured: Measured) -> str:
     said = [measured.sentence] if measured.sentence else []
     if not measured.is_kept:
         return "; ".join(["**broken**", *said])
-    if measured.trials:
+    if measured.trials and promise.unit:
         # The rule of three: what fails more often is seen in N trials with a probability of 95 %.
         bound = f"95 % bound 3/{measured.trials:,}"
         said.insert(0, f"0 of {measured.trials:,} {promise.unit} ({bound})")

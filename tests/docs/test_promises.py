@@ -113,9 +113,9 @@ def test_a_result_of_nothing_is_no_result() -> None:
     assert "**broken**" in result_of(PROMISES[0], LINE | {"trials": 0})
 
 
-def test_a_figure_that_was_added_by_hand_is_told_in_its_words() -> None:
+def test_a_figure_is_told_in_the_words_of_its_summary() -> None:
     (promise,) = (each for each in PROMISES if each.campaign == "saturation")
-    line = {key: LINE[key] for key in ("at", "commit", "machine")} | {"result": "2.8 times"}
+    line = {key: LINE[key] for key in ("at", "commit", "machine")} | {"summary": "2.8 times"}
 
     assert result_of(promise, line) == "2.8 times"
 
