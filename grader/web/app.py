@@ -32,10 +32,12 @@ from grader.web.manual.routes import install_manual
 from grader.web.ops import health
 from grader.web.ops.background import BackgroundRunner
 from grader.web.ops.clock import ClockWatch
+from grader.web.ops.memory import give_back_memory
 from grader.web.service import READER_THREADS, Service
 
 _TIDY_SECONDS = 3600.0
 _WATCH_SECONDS = 1.0
+_GIVE_BACK_SECONDS = 60.0
 # Those who asked meanwhile whether the service is ready are answered first.
 _ROUTES_SECONDS = 0.1
 
@@ -68,12 +70,14 @@ def make_app(
         tidying = asyncio.create_task(_forget_periodically(service))
         watch = ClockWatch(service.clock, service.logs, service.metrics, service.monotonic)
         watching = asyncio.create_task(_watch_periodically(service, watch))
+        trimming = asyncio.create_task(_give_back_periodically())
         loading = threading.Thread(target=routes.load, name="routes", daemon=True)
         asyncio.get_running_loop().call_later(_ROUTES_SECONDS, loading.start)
         with alongside or nullcontext():
             yield {FAST_ROUTES: app.state.fast_routes, TURNSTILE: turnstile}
         tidying.cancel()
         watching.cancel()
+        trimming.cancel()
         background.stop()
         service.writer.stop()
         service.database.close()
@@ -168,6 +172,13 @@ async def _watch_periodically(service: Service, watch: ClockWatch) -> None:
         service.metrics.writer_queue.set(service.writer.waiting)
         await asyncio.sleep(_WATCH_SECONDS)
         watch.look()
+
+
+async def _give_back_periodically() -> None:
+    """Give back memory that was freed, which keeps growing otherwise."""
+    while True:
+        await asyncio.sleep(_GIVE_BACK_SECONDS)
+        await asyncio.to_thread(give_back_memory)
 
 
 def _operation_id(route: APIRoute) -> str:
