@@ -36,7 +36,11 @@ def make_key_table(dialect: str, *names: str) -> Subquery:
     """A table of keys with one column of text for each name; `bind_keys` gives its rows."""
     texts = list_sent_values(dialect, len(names))
     columns = [cast(text, Text).label(name) for text, name in zip(texts, names, strict=True)]
-    return select(*columns).subquery("wanted")
+    table = select(*columns).subquery("wanted")
+    # SQLAlchemy makes its columns when they are first asked for. Two threads that share it and ask
+    # at once would get different ones, and a statement of the first would never find its own again.
+    list(table.c)
+    return table
 
 
 def list_sent_values(dialect: str, count: int) -> list[ColumnElement[Any]]:

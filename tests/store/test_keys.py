@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from decimal import Decimal
+from threading import Barrier
 from typing import Any
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.dialects import sqlite
 
 from bench.statements import Statement, explain_statement, record_statements
 from grader.domain.roles import Role
@@ -35,7 +39,9 @@ from grader.store.queries.credentials import find_browser_sessions, find_tokens
 from grader.store.queries.grades import GradeLine, find_grades, find_progress, put_grades
 from grader.store.queries.people import PersonLine, add_people
 from grader.store.queries.publications import find_extensions
+from grader.store.tables.credentials import TokenRow
 from grader.store.tables.decisions import GradeRow
+from grader.store.tables.people import PersonRow
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 RUN, STUDENT = "run", "enr_one"
@@ -276,3 +282,32 @@ def test_a_batch_reads_no_whole_table_while_that_is_small(postgresql_database: D
         plan = [row[0] for row in cursor.fetchall()]
 
     assert not any("Seq Scan on grades" in step for step in plan), plan
+
+
+@pytest.fixture
+def eager_threads() -> Iterator[None]:
+    """Threads that take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("eager_threads")
+def test_threads_that_are_the_first_to_ask_at_once_all_have_statements_that_work() -> None:
+    threads, barrier = 6, Barrier(6)
+
+    def compile_with_new_keys(number: int) -> str:
+        barrier.wait()
+        keys = make_key_table("sqlite", "digest", f"new_{number}")
+        # It selects from two tables, so that only the columns of the keys tell which one is joined.
+        statement = (
+            select(TokenRow.digest, PersonRow.id)
+            .join(keys, keys.c.digest == TokenRow.digest)
+            .outerjoin(PersonRow, PersonRow.id == TokenRow.person_id)
+        )
+        return str(statement.compile(dialect=sqlite.dialect()))
+
+    with ThreadPoolExecutor(threads) as pool:
+        for number in range(60):
+            assert len(set(pool.map(compile_with_new_keys, [number] * threads))) == 1
