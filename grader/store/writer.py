@@ -250,10 +250,10 @@ class Writer:
         try:
             return self._in_transaction(group)
         except IntegrityError:
-            # Another process was faster; what it wrote is seen now.
             if len(group) > 1:
                 raise
-            return self._in_transaction(group)
+        # Another process was faster; what it wrote is seen now.
+        return self._in_transaction(group)
 
     def _in_transaction(self, group: Sequence[_QueuedPiece]) -> Sequence[Any]:
         with self.database.write() as session:

@@ -61,13 +61,18 @@ def test_a_request_leaves_no_cycle(
 ) -> None:
     for _ in range(3):
         call(world)
+    # Now and then something else leaves much, such as a module that is imported meanwhile.
+    found = min(count_left(world, call, statuses) for _ in range(3))
+
+    assert found < 5 * REQUESTS, f"{found} objects of {REQUESTS} requests"
+
+
+def count_left(world: World, call: Callable[[World], int], statuses: set[int]) -> int:
+    """How many objects only the garbage collector finds after some requests."""
     gc.collect()
     gc.disable()
     try:
-        answered = {call(world) for _ in range(REQUESTS)}
-        found = gc.collect()
+        assert {call(world) for _ in range(REQUESTS)} <= statuses
+        return gc.collect()
     finally:
         gc.enable()
-
-    assert answered <= statuses
-    assert found < 5 * REQUESTS, f"{found} objects of {REQUESTS} requests"

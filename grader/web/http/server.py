@@ -57,6 +57,8 @@ class Deadlines:
 
 #: The parser takes a piece of data whole, which can hold thousands of requests.
 _PARSED_BYTES = 16 * 1024
+#: Whoever watches over the service must not take a queue for a failure.
+_PROBES = (b"GET /healthz ", b"GET /readyz ")
 
 
 class DeadlineProtocol(HttpToolsProtocol):
@@ -77,8 +79,8 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._is_over = False
         # Set once too many requests were sent ahead; those before are still answered.
         self._is_cut = False
-        # Whether the request that starts was sent ahead of the answer to another one.
-        self._is_next_in_pipeline = False
+        # Whether a request that starts now has gone past the turnstile, where the app must wait.
+        self._must_wait = False
         # The request that is being answered; uvicorn's own cycle is the one that came last.
         self._current: RequestResponseCycle | None = None
         # A request that may be answered without the app, until its body has come.
@@ -117,14 +119,20 @@ class DeadlineProtocol(HttpToolsProtocol):
             return
         if self._held:
             self._held += data
-        elif self._turnstile.may_enter() or self._is_urgent(data):
+        elif self._turnstile.may_enter() or data.startswith(_PROBES):
             self._take(data)
+        elif self._is_plain(data):
+            # It takes next to no time, unless it turns out to be one for the app.
+            self._must_wait = True
+            self._take(data)
+            self._must_wait = False
         else:
             self._held = data
             self.transport.pause_reading()
+            self._unset_keepalive_if_required()
             self._turnstile.wait(self._take_held)
 
-    def _is_urgent(self, data: bytes) -> bool:
+    def _is_plain(self, data: bytes) -> bool:
         """Whether a plain request to a busy route has come in one piece."""
         return self._is_between_requests() and any(
             route.is_plain(data) for route in self.app_state.get(FAST_ROUTES, ())
@@ -132,11 +140,12 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def _take_held(self) -> None:
         data, self._held = self._held, b""
-        if not data or self._ignores_data():
+        if not data or self.transport.is_closing():
             return
         if not self.flow.read_paused:
             self.transport.resume_reading()
-        self._take(data)
+        if not self._ignores_data():
+            self._take(data)
 
     def _take(self, data: bytes) -> None:
         if len(data) <= _PARSED_BYTES:
@@ -146,6 +155,12 @@ class DeadlineProtocol(HttpToolsProtocol):
             self._parse(data[start : start + _PARSED_BYTES])
             if self._ignores_data():
                 return
+
+    def shutdown(self) -> None:
+        """End the connection, once what has arrived is answered."""
+        if not self._is_answering():
+            self._take_held()
+        super().shutdown()
 
     def _ignores_data(self) -> bool:
         return self._is_over or self._is_cut
@@ -209,8 +224,7 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._current = cycle
-        if self._is_next_in_pipeline:
-            # Each answer would start the next request at once, past everybody who waits.
+        if self._must_wait:
             self._turnstile.wait(partial(super()._start_asgi_task, cycle, app))
         else:
             super()._start_asgi_task(cycle, app)
@@ -336,9 +350,10 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._waits_since = self.loop.time()
         if self._is_over:
             self.pipeline.clear()
-        self._is_next_in_pipeline = True
+        # Or else each answer would start what was sent ahead of it, past everybody who waits.
+        self._must_wait = True
         super().on_response_complete()
-        self._is_next_in_pipeline = False
+        self._must_wait = False
         if self.pipeline:
             # What was sent ahead comes first; uvicorn would read ever more of it.
             self.flow.pause_reading()
@@ -395,8 +410,11 @@ class DeadlineProtocol(HttpToolsProtocol):
     def _is_waiting(self) -> bool:
         """Whether it is the client's turn: a request that is whole is always answered."""
         is_open = not self.transport.is_closing()
-        is_heard = not (self._held or self.flow.read_paused)
-        return is_open and is_heard and (self._awaits_body or not self._is_answering())
+        return is_open and self._is_heard() and (self._awaits_body or not self._is_answering())
+
+    def _is_heard(self) -> bool:
+        """Whether everything that the client has sent was looked at."""
+        return not (self._held or self.flow.read_paused)
 
     def _start_waiting(self) -> None:
         """Start the deadline of what is still to come; most requests come whole and need none."""
@@ -412,7 +430,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         return self._wire_bytes > 16 * self._body_bytes + self.deadlines.most_head_bytes
 
     def _head_is_late(self) -> None:
-        if self.flow.read_paused:
+        if not self._is_heard():
             # It is not the client who is slow: we have not read what it sent.
             self._start("head", self.deadlines.head_seconds, self._head_is_late)
             return
@@ -424,7 +442,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._refuse(MalformedRequest(said, code="headers.slow"))
 
     def _body_is_late(self) -> None:
-        if self.flow.read_paused:
+        if not self._is_heard():
             # The same.
             self._start("body", self.deadlines.body_seconds, self._body_is_late)
             return

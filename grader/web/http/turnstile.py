@@ -17,13 +17,26 @@ TURNSTILE = "keyset.turnstile"
 
 #: To take up a request takes about a millisecond.
 _ENTER_PER_TURN = 3
+_SECONDS_EACH = 0.004
 
 
 class Turnstile:
-    """Lets callbacks enter, a few in each turn of the event loop."""
+    """Lets callbacks enter, a few in each turn of the event loop.
 
-    def __init__(self, enter_per_turn: int = _ENTER_PER_TURN) -> None:
+    Parameters
+    ----------
+    enter_per_turn
+        How many enter in a turn, however short it is.
+    seconds_each
+        In a long turn one enters for each of these: whatever goes past must not take all the time.
+    """
+
+    def __init__(
+        self, enter_per_turn: int = _ENTER_PER_TURN, seconds_each: float = _SECONDS_EACH
+    ) -> None:
         self._enter_per_turn = enter_per_turn
+        self._seconds_each = seconds_each
+        self._began_at = 0.0
         self._left = enter_per_turn
         self._waiting = deque[Callable[[], object]]()
         self._is_turning = False
@@ -51,14 +64,19 @@ class Turnstile:
     def _await_next_turn(self) -> None:
         if not self._is_turning:
             self._is_turning = True
-            asyncio.get_running_loop().call_soon(self._begin_turn)
+            loop = asyncio.get_running_loop()
+            self._began_at = loop.time()
+            loop.call_soon(self._begin_turn, loop)
 
-    def _begin_turn(self) -> None:
+    def _begin_turn(self, loop: asyncio.AbstractEventLoop) -> None:
         """Let those who waited longest enter; the rest of the turn is for newcomers."""
         self._is_turning = False
-        self._left = self._enter_per_turn
-        while self._left and self._waiting:
-            self._left -= 1
-            self._waiting.popleft()()
-        if self._left < self._enter_per_turn:
-            self._await_next_turn()
+        lasted = loop.time() - self._began_at
+        self._left = places = max(self._enter_per_turn, int(lasted / self._seconds_each))
+        try:
+            while self._left and self._waiting:
+                self._left -= 1
+                self._waiting.popleft()()
+        finally:
+            if self._left < places:
+                self._await_next_turn()

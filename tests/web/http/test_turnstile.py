@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
+import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
@@ -17,12 +19,18 @@ import pytest
 from fastapi import FastAPI, Request
 from starlette.responses import PlainTextResponse
 
+from grader.web.http.server import Deadlines
 from grader.web.http.throttle import Throttle
 from grader.web.http.turnstile import TURNSTILE, Turnstile
 from tests.support.budgets import make_budgets
 from tests.support.server import connect, read_all, read_response, serve
 
 PER_TURN = 2
+
+
+def make_turnstile(per_turn: int = PER_TURN) -> Turnstile:
+    """One by which as many enter in a long turn as in a short one."""
+    return Turnstile(per_turn, seconds_each=math.inf)
 
 
 class Turns:
@@ -52,7 +60,7 @@ def test_a_few_enter_in_a_turn_in_the_order_of_coming() -> None:
         await asyncio.gather(*(come(turnstile, turns, each) for each in range(7)))
         turns.end()
 
-    turnstile = Turnstile(PER_TURN)
+    turnstile = make_turnstile()
     asyncio.run(run())
 
     assert [number for _, number in entered] == list(range(7))
@@ -63,7 +71,7 @@ def test_newcomers_do_not_go_past_those_who_wait() -> None:
     entered: list[str] = []
 
     async def run() -> None:
-        turnstile = Turnstile(1)
+        turnstile = make_turnstile(1)
         assert turnstile.may_enter()
         for name in ("first", "second"):
             turnstile.wait(partial(entered.append, name))
@@ -79,7 +87,7 @@ def test_newcomers_do_not_go_past_those_who_wait() -> None:
 
 def test_whoever_gives_up_waiting_keeps_nobody_from_entering() -> None:
     async def run() -> None:
-        turnstile = Turnstile(1)
+        turnstile = make_turnstile(1)
         assert turnstile.may_enter()
         gone = asyncio.create_task(turnstile.enter())
         other = asyncio.create_task(turnstile.enter())
@@ -88,6 +96,38 @@ def test_whoever_gives_up_waiting_keeps_nobody_from_entering() -> None:
         await asyncio.wait_for(other, 5)
 
     asyncio.run(run())
+
+
+def test_in_a_long_turn_more_enter() -> None:
+    entered: list[int] = []
+
+    async def run() -> None:
+        turnstile = Turnstile(1, seconds_each=0.01)
+        assert turnstile.may_enter()
+        for number in range(9):
+            turnstile.wait(partial(entered.append, number))
+        time.sleep(0.055)
+        await asyncio.sleep(0)
+
+    asyncio.run(run())
+
+    assert 4 <= len(entered) <= 9
+
+
+def test_whoever_fails_keeps_nobody_from_entering() -> None:
+    entered: list[str] = []
+
+    async def run() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+        turnstile = make_turnstile(1)
+        turnstile.wait(lambda: 1 / 0)
+        turnstile.wait(partial(entered.append, "second"))
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    asyncio.run(run())
+
+    assert entered == ["second"]
 
 
 def test_refusals_that_are_due_together_are_sent_in_turn() -> None:
@@ -99,7 +139,7 @@ def test_refusals_that_are_due_together_are_sent_in_turn() -> None:
         sent.append(turns.number)
 
     async def run() -> None:
-        held = Throttle(make_budgets(), refusal_seconds=0.01, turnstile=Turnstile(PER_TURN))
+        held = Throttle(make_budgets(), refusal_seconds=0.01, turnstile=make_turnstile())
         turns = Turns()
         # Nothing else happens for so long that all of them are due in the same turn.
         asyncio.get_running_loop().call_later(0.001, time.sleep, 0.05)
@@ -118,7 +158,7 @@ def test_refusals_that_are_due_together_are_sent_in_turn() -> None:
 class Sample:
     """An app that notes in which turns of the event loop its requests begin."""
 
-    turnstile: Turnstile = field(default_factory=lambda: Turnstile(PER_TURN))
+    turnstile: Turnstile = field(default_factory=make_turnstile)
     port: int = 0
     turns: Turns | None = None
     begun: list[int] = field(default_factory=list)
@@ -128,7 +168,15 @@ class Sample:
 
 @pytest.fixture
 def sample() -> Iterator[Sample]:
-    found = Sample()
+    with run_sample() as found:
+        yield found
+
+
+@contextmanager
+def run_sample(
+    turnstile: Turnstile | None = None, deadlines: Deadlines | None = None
+) -> Iterator[Sample]:
+    found = Sample(turnstile or make_turnstile())
 
     @asynccontextmanager
     async def run(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
@@ -151,11 +199,18 @@ def sample() -> Iterator[Sample]:
         found.begun.append(found.turns.number)
         return 1
 
+    @app.post("/early")
+    async def answer_early(request: Request) -> int:
+        found.is_busy.set()
+        while not found.may_go_on.is_set():
+            await asyncio.sleep(0.005)
+        return 1
+
     @app.post("/digest")
     async def digest(request: Request) -> PlainTextResponse:
         return PlainTextResponse(hashlib.sha256(await request.body()).hexdigest())
 
-    with serve(app, is_started=False) as found.port:
+    with serve(app, deadlines, is_started=False) as found.port:
         yield found
 
 
@@ -220,3 +275,91 @@ def test_a_client_that_leaves_while_it_waits_harms_nobody(sample: Sample) -> Non
     with connect(sample.port) as connection:
         connection.sendall(LAST)
         assert read_all(connection).startswith(b"HTTP/1.1 200")
+
+
+class ShutTurnstile(Turnstile):
+    """One that nobody passes until it is opened."""
+
+    def __init__(self) -> None:
+        super().__init__(seconds_each=math.inf)
+        self.is_open = False
+        self.held: list[tuple[asyncio.AbstractEventLoop, Callable[[], object]]] = []
+
+    def may_enter(self) -> bool:
+        return self.is_open
+
+    def wait(self, enter: Callable[[], object]) -> None:
+        self.held.append((asyncio.get_running_loop(), enter))
+
+    def open(self) -> None:
+        """Let everybody enter."""
+        self.is_open = True
+        for loop, enter in self.held:
+            loop.call_soon_threadsafe(enter)
+
+
+QUICK = Deadlines(head_seconds=0.2, body_seconds=0.2)
+
+
+@pytest.mark.parametrize(
+    ("before", "sent"),
+    [
+        pytest.param(b"", get("/turn"), id="a request"),
+        pytest.param(
+            b"POST /digest HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n", b"body", id="a body"
+        ),
+    ],
+)
+def test_whose_data_is_held_is_not_taken_for_a_slow_client(before: bytes, sent: bytes) -> None:
+    turnstile = ShutTurnstile()
+    with run_sample(turnstile, QUICK) as sample, connect(sample.port) as connection:
+        if before:
+            turnstile.is_open = True
+            connection.sendall(before)
+            time.sleep(0.05)
+            turnstile.is_open = False
+        connection.sendall(sent)
+        time.sleep(0.5)
+        turnstile.open()
+
+        assert read_response(connection)[0] == 200
+
+
+def test_what_is_held_when_the_server_stops_is_answered() -> None:
+    turnstile = ShutTurnstile()
+    with ExitStack() as stack:
+        with run_sample(turnstile) as sample:
+            others = [stack.enter_context(connect(sample.port)) for _ in range(20)]
+            for each in others:
+                each.sendall(get("/turn"))
+            while len(turnstile.held) < 20:
+                time.sleep(0.005)
+        assert [read_all(each)[:12] for each in others] == [b"HTTP/1.1 200"] * 20
+
+
+def test_who_is_refused_while_its_body_is_held_can_read_why() -> None:
+    turnstile = ShutTurnstile()
+    with run_sample(turnstile) as sample, connect(sample.port) as connection:
+        turnstile.is_open = True
+        head = "POST /early HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 8000000"
+        connection.sendall(f"{head}\r\n\r\n".encode())
+        sample.is_busy.wait(10)
+        turnstile.is_open = False
+        sending = threading.Thread(target=connection.sendall, args=(bytes(8_000_000),))
+        sending.start()
+        while not turnstile.held:
+            time.sleep(0.005)
+        sample.may_go_on.set()
+        time.sleep(0.1)
+        turnstile.open()
+        sending.join(1.5)
+
+        assert not sending.is_alive(), "what is left of the body is not thrown away"
+        assert read_all(connection).startswith(b"HTTP/1.1 200")
+
+
+def test_a_probe_waits_for_nobody() -> None:
+    with run_sample(ShutTurnstile()) as sample, connect(sample.port) as connection:
+        connection.sendall(get("/healthz"))
+
+        assert read_response(connection)[0] == 404, "the sample has none, but says so"
