@@ -79,7 +79,7 @@ def run_fuzz(
     console.print(f"grader verify: {'sound' if result.is_verified else '[red]not sound[/]'}.")
     if results is not None:
         about = {"seed": seed, "requests": requests, "servers": servers, **_describe_machine()}
-        data = {**about, **result.to_json(), "memory": memory}
+        data = {**about, **result.to_json(), "memory": [_pick_rows(each) for each in memory]}
         results.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     if result.faults or not result.is_verified:
         raise typer.Exit(1)
@@ -156,12 +156,15 @@ def _make_memory_table(memory: list[list[tuple[int, float]]]) -> Table:
     table.add_column("after requests", justify="right")
     for number in range(len(memory)):
         table.add_column(f"server {number + 1}", justify="right")
-    step = max(1, len(memory[0]) // 10)
-    rows = sorted({*range(0, len(memory[0]), step), len(memory[0]) - 1})
-    for row in rows:
-        cells = [f"{each[min(row, len(each) - 1)][1]:.0f}" for each in memory]
-        table.add_row(str(memory[0][row][0]), *cells)
+    for rows in zip(*map(_pick_rows, memory), strict=False):
+        table.add_row(str(rows[0][0]), *(f"{each:.0f}" for _, each in rows))
     return table
+
+
+def _pick_rows(samples: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """About ten of many samples, and the last one."""
+    step = max(1, len(samples) // 10)
+    return [*samples[:-1:step], samples[-1]]
 
 
 def _replay(path: Path, port: int) -> None:

@@ -175,7 +175,10 @@ def _run_campaigns(
     total: int,
     run: Callable[[str, Callable[[int], object]], CampaignResult],
 ) -> None:
-    """Run a campaign on each kind of database, and show and keep what came of it."""
+    """Run a campaign on each kind of database, and show what came of it.
+
+    It is kept as well, unless somebody has ended the campaign.
+    """
     stopping, results = threading.Event(), []
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: stopping.set())
@@ -184,7 +187,7 @@ def _run_campaigns(
             step = partial(progress.advance, progress.add_task(kind, total=total))
             results.append(run(kind, partial(_advance, stopping, step)))
     print_results(results)
-    if options.output is not None:
+    if options.output is not None and not stopping.is_set():
         write_results(options.output, results)
     if not all(each.is_kept for each in results):
         raise typer.Exit(ExitCode.NOT_SOUND)
