@@ -26,7 +26,7 @@ from bench.torture.results import CampaignResult
 from bench.torture.stores import TortureStore, open_store
 
 STUDENTS = 500
-#: The soak is watched in so many slices.
+#: How many slices the soak is watched in.
 SLICES = 60
 _CONNECTIONS = 32
 _MEASURING_SECONDS = 10.0

@@ -141,7 +141,7 @@ def test_refusals_that_are_due_together_are_sent_in_turn() -> None:
     async def run() -> None:
         held = Throttle(make_budgets(), refusal_seconds=0.01, turnstile=make_turnstile())
         turns = Turns()
-        # Nothing else happens for so long that all of them are due in the same turn.
+        # The loop is kept busy until all of them are due.
         asyncio.get_running_loop().call_later(0.001, time.sleep, 0.05)
         await asyncio.gather(*(refuse(held, turns) for _ in range(9)))
         turns.end()
