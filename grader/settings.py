@@ -57,6 +57,11 @@ class Settings(BaseSettings):
     workers: Annotated[int, Field(ge=1, le=64)] = Field(
         default=1, description="The number of processes; more than one needs PostgreSQL."
     )
+    job_workers: Annotated[int, Field(ge=0, le=64)] = Field(
+        default=1,
+        description="The number of processes that work on jobs beside the service, while there are "
+        "any; 0 leaves them to `grader worker`.",
+    )
     trusted_proxies: str = Field(
         default="",
         description="Addresses and networks of proxies, separated by commas, whose X-Forwarded-For "

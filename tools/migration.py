@@ -28,7 +28,6 @@ from grader.store.migrations import (
     build_alembic_config,
     get_migrations_folder,
     list_revisions,
-    migrate_up,
 )
 from grader.store.tables.base import Base
 
@@ -64,9 +63,10 @@ def removed(file: Path) -> Iterator[None]:
 def write(title: str, revision: str) -> None:
     """Compare the models with a database that has all migrations, and write the difference."""
     with tempfile.TemporaryDirectory() as folder:
-        url = f"sqlite:///{folder}/database.sqlite3"
-        migrate_up(url)
-        database = open_database(url)
+        database = open_database(f"sqlite:///{folder}/database.sqlite3")
+        # Not by `migrate_up`, which reads rows by the columns that are not there yet.
+        with database.write() as session:
+            command.upgrade(build_alembic_config(session.connection()), "head")
         with database.write() as session:
             config = build_alembic_config(
                 session.connection(),

@@ -17,6 +17,7 @@ from bench.torture.attack import AttackPlan, run_attack
 from bench.torture.database_kills import DatabaseKillPlan, run_database_kills
 from bench.torture.kills import KillPlan, run_kills
 from bench.torture.limit import LimitPlan, run_limit
+from bench.torture.regrade_kills import RegradeKillPlan, run_regrade_kills
 from bench.torture.results import CampaignResult, print_results, write_results
 from bench.torture.soak import SLICES, SoakPlan, run_soak
 from bench.torture.system_calls import SystemCallPlan, run_system_calls
@@ -112,6 +113,24 @@ def run_limit_command(
         return run_limit(plan, advance=advance)
 
     _run_campaigns(options, _choose_kinds(database), trials, run)
+
+
+@app.command("regrade-kills")
+def run_regrade_kills_command(
+    context: typer.Context,
+    cycles: Cycles = 20,
+    database: Database = "",
+    attempts: Annotated[int, typer.Option(min=1, help="Stored attempts.")] = 10_000,
+    kills: Annotated[int, typer.Option(min=0, help="Workers killed in each cycle.")] = 3,
+) -> None:
+    """Kill the workers that judge stored attempts again."""
+    options: _Options = context.obj
+
+    def run(kind: str, advance: Callable[[int], object]) -> CampaignResult:
+        plan = RegradeKillPlan(kind, cycles, attempts, kills, options.seed, options.evidence)
+        return run_regrade_kills(plan, advance=advance)
+
+    _run_campaigns(options, _choose_kinds(database), cycles, run)
 
 
 @app.command("verdicts")

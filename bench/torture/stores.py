@@ -19,7 +19,7 @@ from sqlalchemy import text
 
 from bench.load.databases import LoadDatabase, open_load_database
 from bench.load.processes import RunningServer, run_service
-from bench.load.students import MOST_ATTEMPTS, Student, open_course
+from bench.load.students import MOST_ATTEMPTS, Course, Student, open_course
 from bench.torture.results import CampaignResult
 
 _VERIFY_SECONDS = 1800
@@ -48,6 +48,7 @@ class TortureStore:
 
     kind: str
     database: LoadDatabase
+    course: Course
     students: Sequence[Student]
     _file: BinaryIO
 
@@ -131,7 +132,7 @@ def open_store(
         enrolled = course.enrol(students, ids=ids)
         opened.close()
         file = stack.enter_context((database.folder / "acknowledged.jsonl").open("wb"))
-        store = TortureStore(kind, database, enrolled, file)
+        store = TortureStore(kind, database, course, enrolled, file)
         try:
             yield store
             store.verify(result)

@@ -31,6 +31,8 @@ COMMANDS = {
     "course": "Manage course runs and their members.",
     "token": "Manage API tokens: add, list and revoke them.",
     "publish": "Publish an assignment in a course run, if the examples of its rubrics pass.",
+    "regrade": "Judge stored answers again after a rubric has changed: preview, apply, undo.",
+    "worker": "Work on durable jobs, such as regrades, beside the service.",
     "export": "Export the grades of an assignment: points per question, total and grade.",
     "verify": "Check the stored records: attempts, judgements, grades and the audit chain.",
     "secrets": "Manage the keys that seal secrets in the database and sign receipts.",

@@ -22,6 +22,7 @@ from uvicorn.supervisors import Multiprocess
 
 from grader.accounts.people import make_person
 from grader.accounts.sign_in import make_sign_in_link
+from grader.cli.beside import working_on_jobs
 from grader.cli.console import console, print_line
 from grader.cli.database import OPERATOR, build_base_url, open_with_keys, read_clock
 from grader.errors import OperatorError
@@ -176,7 +177,7 @@ def _run_service(settings: Settings, listener: socket.socket, *, is_demo: bool) 
     if settings.workers > 1:
         service.database.close()
         # This process answers no requests, so it is the one that fills the demo.
-        with running_writer(service), filling:
+        with running_writer(service), filling, working_on_jobs(service.database, settings):
             _serve_with_workers(settings, listener)
     else:
         app = make_app(service, make_body_limits(settings), alongside=filling)
@@ -184,7 +185,8 @@ def _run_service(settings: Settings, listener: socket.socket, *, is_demo: bool) 
             # Somebody opens a page at once, which should not wait for what fills the demo.
             app.state.routes.load()
         _tune_interpreter()
-        uvicorn.Server(make_config(app, settings)).run(sockets=[listener])
+        with working_on_jobs(service.database, settings):
+            uvicorn.Server(make_config(app, settings)).run(sockets=[listener])
 
 
 @contextmanager

@@ -15,6 +15,7 @@ ZERO = Decimal(0)
 class ScoredAttempt(NamedTuple):
     """An attempt with what it earned so far, reviews included and lateness not.
 
+    `possible` is what it was judged out of, which another version of the rubric may have changed.
     `pending` is what a person may still add to it, because text or a file was sent. A free attempt
     does not count against the limit.
     """
@@ -23,19 +24,29 @@ class ScoredAttempt(NamedTuple):
     number: int
     received_at: datetime
     points: Decimal
+    possible: Decimal
     pending: Decimal
     needs_person: bool
     is_free: bool = False
 
 
+class DecidedScore(NamedTuple):
+    """Points that staff or another system gave, out of those that were possible then."""
+
+    points: Decimal
+    possible: Decimal
+
+
 class Standing(NamedTuple):
     """Where a student stands with one question; `points` is None before anything was done.
 
+    `possible` is out of what the points were given, whatever the question is worth by now.
     `attempts` is how many are used. `counted_points` and `counted_pending` are those of the attempt
     that counts, before lateness and whatever overrides it; None where no attempt counts.
     """
 
     points: Decimal | None
+    possible: Decimal
     pending: Decimal
     attempts: int
     counted_attempt_id: str | None
@@ -50,12 +61,16 @@ def settle(
     policy: Policy,
     attempts: Sequence[ScoredAttempt],
     *,
-    external: Decimal | None = None,
-    override: Decimal | None = None,
+    possible: Decimal,
+    external: DecidedScore | None = None,
+    override: DecidedScore | None = None,
 ) -> Standing:
-    """Where a student stands: an override goes before a score from outside, and that before all."""
+    """Where a student stands: an override goes before a score from outside, and that before all.
+
+    `possible` is what the question is worth, which is told where nothing was judged or decided.
+    """
     counted = choose_counted(policy, attempts)
-    return _settle(policy, counted, count_used(attempts), external, override)
+    return _settle(policy, counted, possible, count_used(attempts), external, override)
 
 
 def settle_next(
@@ -64,8 +79,8 @@ def settle_next(
     new: ScoredAttempt,
     *,
     used: int,
-    external: Decimal | None = None,
-    override: Decimal | None = None,
+    external: DecidedScore | None = None,
+    override: DecidedScore | None = None,
 ) -> Standing:
     """Where a student stands after one more attempt: the same as `settle` says of all attempts.
 
@@ -73,27 +88,30 @@ def settle_next(
     """
     candidates = [new] if counted is None else [counted, new]
     chosen = choose_counted(policy, candidates)
-    return _settle(policy, chosen, used + count_used([new]), external, override)
+    return _settle(policy, chosen, new.possible, used + count_used([new]), external, override)
 
 
 def _settle(
     policy: Policy,
     counted: ScoredAttempt | None,
+    possible: Decimal,
     used: int,
-    external: Decimal | None,
-    override: Decimal | None,
+    external: DecidedScore | None,
+    override: DecidedScore | None,
 ) -> Standing:
     late_days = policy.window.days_late(counted.received_at) if counted else 0
-    points = external
+    decided = override or external
+    points: Decimal | None = None
     pending = ZERO
-    if external is None and counted is not None:
+    if decided is not None:
+        points, possible = decided
+    elif counted is not None:
         points = policy.window.reduced(counted.points, late_days)
-        pending = counted.pending
-    if override is not None:
-        points, pending = override, ZERO
-    is_open = override is None and external is None
+        possible, pending = counted.possible, counted.pending
+    is_open = decided is None
     return Standing(
         points=points,
+        possible=possible,
         pending=pending,
         attempts=used,
         counted_attempt_id=counted.id if counted else None,

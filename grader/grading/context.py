@@ -7,7 +7,7 @@ be out of date. Which publication is in force is asked of the database every tim
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
@@ -122,6 +122,8 @@ class GradingContext:
         self.example_runs: LRUCache[tuple[str, tuple[str, str]], ExampleRuns] = LRUCache(500)
         #: Statistics are the one thing here that ages; each says of when it is.
         self.figures = StatisticsCache()
+        #: Attempts by earlier versions of their rubrics; none is added to those of a publication.
+        self.outdated: LRUCache[object, dict[str, int]] = LRUCache(200)
         self._bank = NoiseBank()
         self._publications: LRUCache[object, PublishedAssignment] = LRUCache(200)
         self._judges: LRUCache[object, Judge] = LRUCache(1000)
@@ -222,9 +224,20 @@ class GradingContext:
 
     def variant_answered(self, session: Session, attempt: AttemptLine, rubric: Rubric) -> Variant:
         """The variant of the student who made an attempt."""
-        owner = EnrolmentLine(attempt.enrolment_id, attempt.run_id, "", Role.STUDENT, "")
-        found = self.variants(session, [(owner, rubric)], at=attempt.received_at, keep=False)
-        return found[owner.id, rubric.id]
+        return self.variants_answered(session, [attempt], rubric)[attempt.enrolment_id]
+
+    def variants_answered(
+        self, session: Session, attempts: Sequence[AttemptLine], rubric: Rubric
+    ) -> dict[str, Variant]:
+        """The variants of the students who made attempts at a question, by enrolment."""
+        owners = [
+            (EnrolmentLine(each.enrolment_id, each.run_id, "", Role.STUDENT, ""), rubric)
+            for each in attempts
+        ]
+        if not owners:
+            return {}
+        found = self.variants(session, owners, at=attempts[0].received_at, keep=False)
+        return {enrolment_id: variant for (enrolment_id, _), variant in found.items()}
 
 
 def compute_release_time(

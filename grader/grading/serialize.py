@@ -85,12 +85,13 @@ def hash_record(
     *,
     stored_at: datetime,
     judged_at: datetime,
+    regrade_id: str | None = None,
 ) -> str:
     """A digest of a judgement as it is stored, and of what its receipt does not say otherwise.
 
     It is over the bytes that are stored, so that nothing is encoded or sorted a second time.
     """
-    about = (
+    about: tuple[object, ...] = (
         attempt.number,
         attempt.publication_id,
         attempt.uses_attempt_id,
@@ -98,6 +99,8 @@ def hash_record(
         _format_time(stored_at),
         _format_time(judged_at),
     )
+    if regrade_id is not None:
+        about = (*about, regrade_id)
     # JSON as it is written here has no line breaks.
     return hash_bytes(b"\n".join((encoded.verdicts, encoded.misconceptions, orjson.dumps(about))))
 

@@ -23,6 +23,9 @@ StudentLogin = Annotated[str, Path(min_length=1, max_length=200, examples=["ada"
 TokenId = Annotated[
     str, Path(min_length=1, max_length=40, examples=["tok_01m7hf69p8faa3attd7ssr05mg"])
 ]
+RegradeId = Annotated[
+    str, Path(min_length=1, max_length=40, examples=["reg_01m7hf69p8faa3attd7ssr05mg"])
+]
 UploadId = Annotated[
     str, Path(min_length=1, max_length=40, examples=["upl_01m7hf69p8faa3attd7ssr05mg"])
 ]

@@ -29,7 +29,7 @@ def compute_assignment_total(state: AssignmentState) -> AssignmentTotal:
     grade = state.published.form.grade_for(points) or None
     return AssignmentTotal(
         points=points if has_points else None,
-        possible=sum((each.rubric.form.points for each in questions), ZERO),
+        possible=sum((each.possible for each in questions), ZERO),
         pending=compute_total(get_pending_points(each) for each in questions),
         grade=grade if has_points and shows_all else None,
     )

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -24,6 +22,7 @@ from grader.domain.roles import Scope
 from grader.settings import Settings
 from grader.store.database import open_database
 from grader.store.queries.people import find_person
+from tests.support.waiting import wait_for
 
 CORES = len(os.sched_getaffinity(0))
 
@@ -43,13 +42,6 @@ def _list_children(process: psutil.Process) -> list[psutil.Process]:
 def list_cores(worker: psutil.Process) -> set[frozenset[int]]:
     """The cores that the threads of a worker may run on."""
     return {frozenset(os.sched_getaffinity(each.id)) for each in worker.threads()}
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)
 
 
 @pytest.mark.skipif(CORES < 2, reason="one core is everybody's own")

@@ -198,10 +198,26 @@ PROMISES: Final = (
         state=HELD_BY_TESTS,
     ),
     Promise(
-        "A preview of a regrade of 100,000 attempts takes at most 60 s; one that changes nothing "
-        "alters no grade",
-        "follows with the workers",
-        state=NOT_BUILT,
+        "A preview of a regrade of 100,000 attempts takes at most 60 s, and an undo gives back the "
+        "same grades",
+        "`python -m bench.regrade` (`bench/regrade.py`)",
+        *("regrade", "sqlite"),
+    ),
+    Promise(
+        "Workers that are killed in 20 regrades judge every attempt once, and no grade changes "
+        "before the regrade is applied",
+        _torture("regrade-kills --database sqlite", "regrade_kills"),
+        *("regrade kills", "sqlite", 0, "attempts judged again"),
+    ),
+    Promise(
+        "The same on PostgreSQL",
+        _torture("regrade-kills --database postgresql", "regrade_kills"),
+        *("regrade kills", "postgresql", 0, "attempts judged again"),
+    ),
+    Promise(
+        "A regrade that changes nothing alters no grade",
+        "`tests/grading/regrades/test_decide.py`",
+        state=HELD_BY_TESTS,
     ),
     Promise(
         "At least 99.9 % of grades are in the LMS within 60 s, and none is lost while it is down",

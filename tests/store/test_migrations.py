@@ -171,7 +171,8 @@ def test_rows_of_before_are_recorded_with_the_migration(database_url: str) -> No
     entries = look(database_url)["audit"]
     assert [(each["by"], each["action"]) for each in entries[1:]] == [(MIGRATION, STATE_RECORDED)]
     recorded = {table for table, _, _ in read_facts(entries[1]["facts"])}
-    assert recorded == set(RecordedTable)
+    # Regrades are younger than the facts: those of before are gone with the migration down.
+    assert recorded == set(RecordedTable) - {RecordedTable.REGRADES}
 
 
 def test_stored_responses_are_shared_and_survive(database_url: str) -> None:

@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.domain.roles import Role, Scope
+from grader.store.queries.regrades import list_regrades
+from tests.support import regrades
+from tests.support.histories import LONG, long_assignment
+from tests.support.histories import QUESTION as LONG_QUESTION
 from tests.support.rubrics import shipped
 from tests.support.world import EXPLORATION, SINGLE_HEAD, TRANSFORMERS, World, question_path
 
@@ -110,6 +114,7 @@ OWN: Objects = {
     "token_id": "",
     "attempt_id": "",
     "upload_id": "",
+    "regrade": "",
     "code": "",
 }
 #: There, but not in this course, not in this assignment, or not the caller's.
@@ -129,6 +134,7 @@ ABSENT: Objects = {
     "token_id": "tok_00000000000000000000000000",
     "attempt_id": "att_00000000000000000000000000",
     "upload_id": "upl_00000000000000000000000000",
+    "regrade": "reg_00000000000000000000000000",
 }
 
 
@@ -198,6 +204,48 @@ def one_token(world: World, objects: Objects) -> Any:
     return {"label": "made", "scopes": ["tokens:write"], "days": 1}
 
 
+def no_regrade(world: World, who: str) -> Objects:
+    """No regrade of the assignment that waits for a decision."""
+    with world.database.read() as session:
+        lines = list_regrades(session, run_id="one", assignment=EXPLORATION)
+    for each in lines:
+        if each.state.is_open:
+            regrades.discard(world, each)
+    return {}
+
+
+def begun_regrade(world: World, who: str) -> Objects:
+    """A regrade that nobody has worked on."""
+    no_regrade(world, who)
+    return {"regrade": regrades.start(world, EXPLORATION, judges_all=True).id}
+
+
+def ready_regrade(world: World, who: str) -> Objects:
+    found = begun_regrade(world, who)
+    regrades.make_worker(world).work_off()
+    return found
+
+
+def applied_regrade(world: World, who: str) -> Objects:
+    no_regrade(world, who)
+    return {
+        "regrade": regrades.apply(
+            world, regrades.prepare(world, EXPLORATION, judges_all=True).regrade
+        ).id
+    }
+
+
+def outdated_attempt(world: World, who: str) -> Objects:
+    """An attempt at an assignment whose rubric was mended since, about which nobody has decided."""
+    for within in (0.2, 0.02):
+        world.clock.turn(seconds=1)
+        world.publish(long_assignment(within=within, most=1000))
+        if within > 0.02:
+            world.submit("ada", LONG_QUESTION, {"q": f"{world.number()} k_a"})
+    return {"assignment": LONG}
+
+
+REASON = sends({"reason": "The key was wrong."})
 ROSTER = sends({"csv": "login,name\nbob,Bob Surname-Of-Bob\n"})
 JUDGE = sends(
     {"course": "one", "question": f"{EXPLORATION}/3b", "variant": "try", "answer": {"q": "k_a"}}
@@ -266,6 +314,10 @@ ROWS = (
     Row("GET", ASSIGNMENT + "/reviews", STAFF, Scope.GRADES_READ),
     Row("GET", ASSIGNMENT + "/publications", STAFF, Scope.GRADES_READ),
     Row("GET", ASSIGNMENT + "/extensions", STAFF, Scope.GRADES_READ),
+    Row("GET", ASSIGNMENT + "/regrades", STAFF, Scope.GRADES_READ),
+    Row(
+        "GET", COURSE + "/regrades/{regrade}", STAFF, Scope.GRADES_READ, prepare=ready_regrade
+    ),
     Row("GET", GRADE, STAFF, Scope.GRADES_READ),
     Row("GET", COURSE + "/audit", INSTRUCTORS, Scope.GRADES_READ),
     # What instructors decide
@@ -278,11 +330,34 @@ ROWS = (
         sends({"source": "lab", "scores": [{"student": "ada", "points": 3}]}), prepare=external,
         foreign={"question": "3b"},
     ),
+    Row(
+        "POST", ASSIGNMENT + "/regrades", INSTRUCTORS, Scope.GRADES_WRITE, 201,
+        sends({"judges_all": True}), prepare=no_regrade,
+    ),
+    Row(
+        "POST", ASSIGNMENT + "/regrades/declined", INSTRUCTORS, Scope.GRADES_WRITE, 201, REASON,
+        prepare=outdated_attempt,
+    ),
+    *(
+        Row(
+            "POST", COURSE + "/regrades/{regrade}/" + decision, INSTRUCTORS, Scope.GRADES_WRITE,
+            body=body, prepare=prepare,
+        )
+        for decision, body, prepare in (
+            ("apply", REASON, ready_regrade),
+            ("undo", REASON, applied_regrade),
+            ("discard", None, begun_regrade),
+        )
+    ),
     Row("POST", ASSIGNMENT + "/extensions", INSTRUCTORS, Scope.GRADES_WRITE, 201, sends(EXTENSION)),
     # An assignment is made by its first publication.
     Row(
         "POST", ASSIGNMENT + "/publications", INSTRUCTORS, Scope.PUBLISH, 201, shipped_texts,
         looks_up=("course",),
+    ),
+    Row(
+        "POST", ASSIGNMENT + "/publications/preview", INSTRUCTORS, Scope.PUBLISH, 200,
+        shipped_texts, looks_up=("course",),
     ),
     # Who takes part
     Row("GET", COURSE + "/people", INSTRUCTORS, Scope.ROSTER),

@@ -15,8 +15,8 @@ MEMBERS = STUDENTS | STAFF
 STRANGERS = {"cora", "ivan"}
 EVERYBODY = MEMBERS | STRANGERS
 
-#: Every page: its method and address, and who may see it. `{attempt}` and `{upload}`
-#: are Ada's.
+#: Every page: its method and address, and who may see it. `{attempt}` and `{upload}` are Ada's,
+#: `{regrade}` waits for a decision.
 PAGES = [
     ("GET", "/", EVERYBODY),
     ("GET", ASSIGNMENT, MEMBERS),
@@ -53,6 +53,11 @@ PAGES = [
     ("GET", f"{ASSIGNMENT}/rubrics/3b", STAFF),
     ("GET", f"{ASSIGNMENT}/rubrics/3b/examples", STAFF),
     ("GET", f"{ASSIGNMENT}/rubrics/3b/versions", STAFF),
+    ("GET", f"{ASSIGNMENT}/regrades", STAFF),
+    ("POST", f"{ASSIGNMENT}/regrades", INSTRUCTORS),
+    ("GET", f"{ASSIGNMENT}/regrades/{{regrade}}", STAFF),
+    ("POST", f"{ASSIGNMENT}/regrades/{{regrade}}", INSTRUCTORS),
+    ("GET", f"{ASSIGNMENT}/regrades/{{regrade}}/progress", STAFF),
     ("GET", f"{ASSIGNMENT}/extensions", STAFF),
     ("POST", f"{ASSIGNMENT}/extensions", INSTRUCTORS),
     ("GET", "/courses/one/roster", STAFF),
@@ -104,6 +109,8 @@ FORMS = {
     },
     f"{ASSIGNMENT}/review/3b/{{attempt}}/claim": {"action": "keep"},
     f"{ASSIGNMENT}/integrity": {},
+    f"{ASSIGNMENT}/regrades": {"action": "start", "question-3b": "on", "judges_all": "on"},
+    f"{ASSIGNMENT}/regrades/{{regrade}}": {"action": "apply", "reason": "The key was wrong."},
     f"{ASSIGNMENT}/extensions": {
         "action": "give",
         "student": "ada",

@@ -17,6 +17,9 @@ _CHOSEN: dict[str, Any] = {
     "enrolments.role": "student",
     "tokens.run_id": None,
     "integrity_checks.state": "finished",
+    "jobs.state": "open",
+    "regrades.state": "applied",
+    "regraded_grades.side": "after",
 }
 
 

@@ -18,6 +18,7 @@ from grader.domain.roles import ALL_SCOPES, Role, Scope
 from grader.store.database import open_database
 from grader.web.auth import CSRF_HEADER
 from grader.web.pages.rendering import PageRoute
+from tests.support import regrades
 from tests.support.access_matrix import (
     ABSENT,
     ANYBODY,
@@ -234,6 +235,8 @@ def foreign(world: World, row: Row, name: str) -> list[str]:
             return [world.post(path, "cora", sent).json()["id"]]
         case "upload_id":
             return [world.upload("cora", course="two")]
+        case "regrade":
+            return [regrades.find_elsewhere(world)]
         case "token_id":
             name = f"foreign {world.number()}"
             return [

@@ -13,6 +13,7 @@ from grader.accounts.rosters import enrol
 from grader.domain.roles import Role, Scope
 from grader.store.database import Database
 from grader.store.queries.courses import get_run
+from tests.support import regrades
 from tests.support.access_matrix import ROWS
 from tests.support.world import EXPLORATION, SINGLE_HEAD, World, make_service, question_path
 
@@ -100,6 +101,12 @@ HARMLESS = {
     "POST /api/v1/courses/{course}/people/{login}/sign-in-links",
     "POST /api/v1/courses",
 }
+#: Regrades, which are about the work of all students.
+REGRADE = "POST /api/v1/courses/{course}/regrades/{regrade}/"
+REGRADES = "POST /api/v1/courses/{course}/assignments/{assignment}/regrades"
+ABOUT_ALL = {
+    REGRADES, REGRADES + "/declined", REGRADE + "apply", REGRADE + "undo", REGRADE + "discard",
+}  # fmt: skip
 CALLERS = ["person", "service", "service of a service"]
 
 
@@ -148,7 +155,22 @@ def test_every_route_that_decides_about_work_is_tried_here() -> None:
         if row.scope in (Scope.GRADES_WRITE, Scope.ROSTER) and row.method != "GET"
     }
 
-    assert deciding == {each.route for each in DECISIONS} | HARMLESS
+    assert deciding == {each.route for each in DECISIONS} | HARMLESS | ABOUT_ALL
+
+
+def test_a_student_decides_about_no_regrade_also_by_a_service(world: World) -> None:
+    body = {"judges_all": True, "reason": "The key was wrong."}
+    regrade = regrades.prepare(world, EXPLORATION, judges_all=True).regrade.id
+    names = {"course": "one", "assignment": EXPLORATION, "regrade": regrade}
+    for route in sorted(ABOUT_ALL):
+        path = route.removeprefix("POST ").format(**names)
+        sent = {key: body[key] for key in body if (key == "reason") != (route == REGRADES)}
+        for kind in CALLERS:
+            who = OSCAR if kind == "person" else f"{OSCAR}'s {kind}"
+            refused = world.post(path, who, sent)
+            assert (refused.status_code, refused.json()["code"]) == (409, "own.work"), (route, who)
+    done = world.post(f"{ONE}/regrades/{regrade}/apply", "irene's service", {"reason": "So."})
+    assert done.status_code == 200, done.text
 
 
 @pytest.mark.parametrize("decision", DECISIONS, ids=lambda each: each.route)

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from grader.store.database import Database
-from tests.support.access_matrix import OWN, ROWS, adas_attempt
+from tests.support import regrades
+from tests.support.access_matrix import OWN, ROWS, adas_attempt, ready_regrade
 from tests.support.page_matrix import PAGES
 from tests.support.world import World, make_service
 
@@ -31,11 +32,13 @@ def world(sqlite_database: Database) -> Iterator[World]:
 
 @pytest.mark.parametrize("who", MAY_SEE)
 def test_nothing_that_can_be_read_tells_the_email_of_others(world: World, who: str) -> None:
-    objects = {**OWN, **adas_attempt(world, "ada"), "upload_id": world.upload("ada")}
+    objects = {**OWN, **adas_attempt(world, "ada"), **ready_regrade(world, "ada")}
+    objects["upload_id"] = world.upload("ada")
+    regrade = regrades.find_waiting(world, objects["assignment"])
     browser = world.browser()
     assert browser.post(f"/sign-in/{world.link(who)}").status_code == 303
     pages = [
-        path.format(attempt=objects["attempt_id"], upload=objects["upload_id"])
+        path.format(attempt=objects["attempt_id"], upload=objects["upload_id"], regrade=regrade)
         for method, path, _ in PAGES
         if method == "GET"
     ]

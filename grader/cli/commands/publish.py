@@ -22,6 +22,7 @@ from grader.cli.database import (
     read_clock,
 )
 from grader.errors import OperatorError
+from grader.grading.publishing.effect import QuestionEffect, load_publication_effect
 from grader.grading.publishing.publish import EXAMPLE_VARIANTS
 from grader.grading.publishing.publish import publish as publish_assignment
 from grader.rubric.assignment import AssignmentFile
@@ -32,6 +33,7 @@ from grader.store.queries.publications import PublicationLine, find_in_force
 EXAMPLES = """\
 [bold]Examples[/]
   grader publish attention-2026 my-rubrics/homework-1 --due "2026-12-01 23:59"
+  grader publish attention-2026 my-rubrics/homework-1 --dry-run
   grader publish attention-2026 --shipped single-head-attention
   grader publish attention-2026 my-rubrics/homework-1 --note "1c: tolerance as in class"
 
@@ -39,7 +41,7 @@ Dates are in the time zone of the course run. Without --due or --opens, an assig
 that is already published keeps its date, and a new one takes the date in its file.
 The value `file` takes the date in the file, `none` removes the date.
 
-Existing attempts keep their verdicts until a regrade.
+Existing attempts keep their verdicts until a regrade; what one would change is shown.
 Exit code 1: an example of the rubrics fails, and nothing was published.
 """
 
@@ -69,6 +71,10 @@ def publish(
     note: Annotated[
         str, typer.Option(metavar="TEXT", help="A note for staff about what changed.")
     ] = "",
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", metavar="", help="Show whom it would touch; publish nothing."),
+    ] = False,
     skip_examples: Annotated[
         bool,
         typer.Option("--skip-examples", metavar="", help="Do not run the rubrics' examples."),
@@ -85,10 +91,16 @@ def publish(
         opens_at, due_at = _choose_dates(assignment.form, line, before, opens=opens, due=due)
         if not skip_examples:
             _check_examples(path, assignment)
+        context = make_grading_context()
+        with database.read() as session:
+            effect = load_publication_effect(session, context, run_id=run, candidate=assignment)
+        if dry_run:
+            _tell_dry_run(effect, as_json=as_json)
+            return
         with database.write() as session:
             after = publish_assignment(
                 session,
-                make_grading_context(),
+                context,
                 run=line,
                 assignment=assignment,
                 opens_at=opens_at,
@@ -99,9 +111,15 @@ def publish(
             )
     is_new = before is None or after.id != before.id
     if as_json:
-        print_json(_as_data(after, is_new))
-    else:
-        _print_publication(line, after, is_new=is_new)
+        print_json(_as_data(after, is_new) | {"effect": [_effect_to_data(each) for each in effect]})
+        return
+    _print_publication(line, after, is_new=is_new)
+    _print_effect(effect)
+    if any(each.is_judged_otherwise and each.attempts for each in effect):
+        print_line(
+            f"Attempts keep their judgements until `grader regrade preview {run} "
+            f"{assignment.form.id}` and `apply`, or `decline`."
+        )
 
 
 def _find_folder(folder: Path | None, shipped: str | None) -> Path:
@@ -188,6 +206,39 @@ def _print_publication(run: RunLine, line: PublicationLine, *, is_new: bool) -> 
         print_line("It has no due date.")
     elif line.due_at < read_clock():
         print_line("The due date has passed, so new answers are late. Change it with --due.")
+
+
+def _tell_dry_run(effect: list[QuestionEffect], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"effect": [_effect_to_data(each) for each in effect]})
+        return
+    _print_effect(effect)
+    print_line("Nothing was published.")
+
+
+def _print_effect(effect: list[QuestionEffect]) -> None:
+    for each in effect:
+        print_line(f"{each.question}: changed {', '.join(each.changes)}.")
+        if each.is_judged_otherwise and each.attempts:
+            print_line(
+                f"  {each.attempts} attempts of {each.students} students were judged before."
+            )
+        sample = each.sample
+        if sample is not None and sample.judged:
+            print_line(
+                f"  Of {sample.judged} that count, judged again: {sample.up} rise, {sample.down} "
+                f"fall, {sample.same} stay."
+            )
+        if sample is not None and sample.left_out:
+            print_line(f"  {sample.left_out} could not be judged by the new version.")
+
+
+def _effect_to_data(effect: QuestionEffect) -> dict[str, object]:
+    sample = effect.sample
+    return select_fields(effect, "question", "attempts", "students") | {
+        "changes": [each.value for each in effect.changes],
+        "sample": sample and select_fields(sample, "judged", "up", "down", "same", "left_out"),
+    }
 
 
 def _as_data(line: PublicationLine, is_new: bool) -> dict[str, object]:

@@ -13,6 +13,7 @@ from grader.grading.analytics.models import QuestionStatistics
 from grader.grading.analytics.question import load_assignment_analysis
 from grader.grading.context import GradingContext, PublishedAssignment
 from grader.grading.grades.extensions import find_latest_extensions
+from grader.grading.regrades.outdated import count_outdated
 from grader.store.database import Session
 from grader.store.queries import insights as counts
 from grader.store.queries.insights import StuckStudentLine
@@ -32,11 +33,15 @@ MAX_NAMES = 12
 
 @dataclass(frozen=True, slots=True)
 class OpenReviews:
-    """What people still have to review in an assignment."""
+    """What people still have to review in an assignment, and to decide about.
+
+    `outdated` are the attempts by an earlier version of their rubric.
+    """
 
     published: PublishedAssignment
     to_review: int
     undecided: int
+    outdated: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,7 @@ def load_staff_home(
     due = _activity(session, run_id, published, at=at)
     return StaffHome(
         students=counts.count_students(session, run_id=run_id),
-        tasks=_tasks(session, run_id, published),
+        tasks=_tasks(session, context, run_id, published),
         stuck=_stuck(session, run_id, published, at=at),
         next=tuple(each for each in due if not _is_over(each.published, at)),
         past=tuple(each for each in reversed(due) if _is_over(each.published, at)),
@@ -104,14 +109,21 @@ def _is_over(published: PublishedAssignment, at: datetime) -> bool:
 
 
 def _tasks(
-    session: Session, run_id: str, published: Mapping[str, PublishedAssignment]
+    session: Session,
+    context: GradingContext,
+    run_id: str,
+    published: Mapping[str, PublishedAssignment],
 ) -> tuple[OpenReviews, ...]:
     to_review = counts.count_to_review(session, run_id=run_id)
     undecided = counts.count_undecided(session, run_id=run_id)
-    return tuple(
-        OpenReviews(each, to_review.get(name, 0), undecided.get(name, 0))
+    outdated = {
+        name: sum(count_outdated(session, context, each).values())
         for name, each in published.items()
-        if name in to_review or name in undecided
+    }
+    return tuple(
+        OpenReviews(each, to_review.get(name, 0), undecided.get(name, 0), outdated[name])
+        for name, each in published.items()
+        if name in to_review or name in undecided or outdated[name]
     )
 
 

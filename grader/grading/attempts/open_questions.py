@@ -28,6 +28,7 @@ from grader.store.queries.publications import (
     find_extensions,
     list_in_force_of_runs,
 )
+from grader.store.queries.regrades import StudentRegrade, list_student_regrades
 
 
 class QuestionStatus(StrEnum):
@@ -65,6 +66,13 @@ class QuestionState:
     def points(self) -> Decimal | None:
         """What was earned, where the student may know; an override is told in any case."""
         return self.grade.points if self.grade and self.shows_points else None
+
+    @property
+    def possible(self) -> Decimal:
+        """Out of what the points were given; what the question is worth while there are none."""
+        if self.grade is None or self.points is None:
+            return self.rubric.form.points
+        return self.grade.possible
 
     @property
     def shows_points(self) -> bool:
@@ -203,6 +211,8 @@ class OpenedQuestion:
     variant: Variant
     overrides: tuple[OverrideLine, ...] = ()
     scores: tuple[ExternalScoreLine, ...] = ()
+    regrades: tuple[StudentRegrade, ...] = ()
+    """Those that have changed the grade, where the student may know it."""
 
 
 def refuse_unopened(
@@ -261,6 +271,9 @@ def open_question(
     return replace(
         shown,
         overrides=tuple(list_overrides(session, student_questions=[part])),
+        regrades=tuple(list_student_regrades(session, part=part))
+        if shown.question.grade is not None and shown.question.shows_points
+        else (),
         scores=tuple(list_external_scores(session, student_questions=[part]))
         if with_scores
         else (),

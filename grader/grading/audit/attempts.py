@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
 
@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from grader.domain.grades import count_used
 from grader.domain.policies import Phase, Window
+from grader.domain.regrades import RegradeState
 from grader.feedback.receipt import Receipt, hash_answer
 from grader.grading.audit.findings import AuditCheck
 from grader.grading.audit.judgements import PublicKeys
@@ -31,6 +32,7 @@ from grader.grading.signing import to_withheld_receipt
 from grader.grading.submissions.uploads import find_references
 from grader.store.database import Session
 from grader.store.queries.attempts import AttemptLine, StudentQuestion
+from grader.store.queries.regrades import RegradeLine, find_regrades
 from grader.store.queries.verification import (
     LargestExtension,
     StoredAttempt,
@@ -202,26 +204,41 @@ def _is_same_rubric(session: Session, attempt_id: str, repeated_id: str) -> bool
     False where this cannot be read: the check of judgements reports it.
     """
     stored = find_stored_attempts(session, ids=[attempt_id, repeated_id])
-    own, repeated = _list_versions(stored[attempt_id]), _list_versions(stored[repeated_id])
-    if not own:
+    own, repeated = stored[attempt_id], stored[repeated_id]
+    if not (isinstance(own, StoredAttempt) and isinstance(repeated, StoredAttempt)):
         return False
-    judged_at, versions = own[0]
-    # A later regrade does not matter.
-    then = [each for at, each in repeated if at <= judged_at]
-    return then[-1:] == [versions]
+    with suppress(LookupError, TypeError):
+        first = own.judgements[0]
+        regrades = find_regrades(
+            session, regrade_ids={each.regrade_id for each in repeated.judgements}
+        )
+        # What was decided at the same moment may have come before it or after it.
+        return all(
+            _find_versions(repeated, regrades, now=now) == first.rubric_versions
+            for now in (first.judged_at, first.judged_at + _INSTANT)
+        )
+    return False
 
 
-def _list_versions(
-    stored: StoredAttempt | UnreadableRow,
-) -> list[tuple[datetime, tuple[str, str]]]:
-    """When and by which versions of its rubrics an attempt was judged, oldest first."""
-    found = []
-    if isinstance(stored, StoredAttempt):
-        for each in stored.judgements:
-            with suppress(LookupError, TypeError):
-                found.append((each.judged_at, each.rubric_versions))
+def _find_versions(
+    stored: StoredAttempt, regrades: Mapping[str, RegradeLine], *, now: datetime
+) -> tuple[str, str] | None:
+    """By which versions of its rubrics an attempt counted just before a time."""
+    found = None
+    for each in stored.judgements:
+        regrade = regrades.get(each.regrade_id or "")
+        if regrade is None or (
+            regrade.state in _EVER_APPLIED
+            and regrade.decided_at is not None
+            and regrade.decided_at < now
+            and (regrade.undone_at is None or regrade.undone_at >= now)
+        ):
+            found = each.rubric_versions
     return found
 
+
+_EVER_APPLIED = (RegradeState.APPLIED, RegradeState.UNDONE)
+_INSTANT = timedelta(microseconds=1)
 
 _BATCH_SIZE = 200
 

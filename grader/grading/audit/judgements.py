@@ -74,8 +74,11 @@ def check_judgements(session: Session, keys: PublicKeys, tally: AuditCheck) -> N
 def _faults(line: JudgedLine, judgement: JudgementLine, keys: PublicKeys) -> Iterator[str]:
     if line.judgement_run_id != line.run_id:
         yield "It belongs to another course run than its attempt."
-    if judgement.number == 1 and judgement.rubric_version != line.published_version:
-        yield "It was judged by another rubric than the one in force for the attempt."
+    if judgement.rubric_version != line.published_version:
+        by = "in force for the attempt" if judgement.number == 1 else "of its regrade"
+        yield f"It was judged by another rubric than the one {by}."
+    if (judgement.number == 1) != (judgement.regrade_id is None):
+        yield "Only the first judgement of an attempt belongs to no regrade."
     try:
         verdicts = decode_judgement(judgement).verdicts
     except _ILL_FORMED:
@@ -111,7 +114,13 @@ def _wrong_sums(judgement: JudgementLine, verdicts: tuple[Verdict, ...]) -> Iter
 def _hash_record(line: JudgedLine, judgement: JudgementLine) -> str:
     verdicts, misconceptions = line.documents or ("", "")
     encoded = EncodedJudgement(verdicts.encode(), misconceptions.encode())
-    return hash_record(encoded, line, stored_at=line.stored_at, judged_at=judgement.judged_at)
+    return hash_record(
+        encoded,
+        line,
+        stored_at=line.stored_at,
+        judged_at=judgement.judged_at,
+        regrade_id=judgement.regrade_id,
+    )
 
 
 def _disagreeing(

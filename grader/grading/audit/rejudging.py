@@ -14,12 +14,11 @@ from grader import __version__
 from grader.domain.verdicts import Verdict
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge
-from grader.engine.random.draws import DrawFailed
 from grader.engine.random.variants import Variant
-from grader.errors import KeysetError
 from grader.feedback.receipt import list_verdicts
 from grader.grading.audit.findings import AuditCheck
 from grader.grading.audit.rules import PublicationRules
+from grader.grading.judgements import JUDGING_ERRORS
 from grader.grading.serialize import decode_judgement, decode_variant
 from grader.rubric.catalog import Rubric
 from grader.store.database import Session
@@ -33,10 +32,6 @@ from grader.store.rows import UnreadableRow
 
 # Attempts that are judged together.
 _BATCH_SIZE = 100
-
-_JUDGING_ERRORS = (
-    KeysetError, DrawFailed, ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +101,7 @@ def _prepare(
     used = earlier.get(stored.attempt.uses_attempt_id or "")
     try:
         return _make_case(rules, stored, used if isinstance(used, StoredAttempt) else None)
-    except _JUDGING_ERRORS as error:
+    except JUDGING_ERRORS as error:
         (reason, *_) = str(error).splitlines() or [type(error).__name__]
         tally.report(attempt_id, f"It cannot be judged by what is stored: {reason[:300]}")
         return None

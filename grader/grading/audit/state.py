@@ -121,15 +121,18 @@ def _compare(
 
 
 def _differences(table: RecordedTable, now: RowFacts, then: _ExpectedRow) -> Iterator[str]:
-    """The columns that differ; one that either side does not know is not compared."""
+    """The columns that differ.
+
+    One that was added since the row was recorded must be empty; one that is gone is not compared.
+    """
     if orjson.dumps(now.values) == then.values and list_fact_columns(table) == then.columns:
         return
     recorded = dict(zip(then.columns, orjson.loads(then.values), strict=False))
     for name, value in zip(list_fact_columns(table), now.values, strict=True):
-        if name not in recorded or recorded[name] == value:
+        if recorded.get(name) == value:
             continue
         if is_hashed(table, name):
             yield f"Its {name} is not what entry {then.entry} of the audit chain records."
         else:
-            before = f"entry {then.entry} of the audit chain records {recorded[name]!r}"
+            before = f"entry {then.entry} of the audit chain records {recorded.get(name)!r}"
             yield f"Its {name} is {value!r}, but {before}."

@@ -255,9 +255,9 @@ def _differences(
     happened = {attempt.part for attempt, _ in events.judged}
     happened |= set(events.overrides) | set(events.external)
     stored = find_grades(session, parts=parts)
-    for part, (standing, possible) in sorted(compute_standings(events, assignments, parts).items()):
+    for part, standing in sorted(compute_standings(events, assignments, parts).items()):
         before = stored.get(part)
-        now = make_grade_line(run_id, part, standing, possible, before, at=_EPOCH)
+        now = make_grade_line(run_id, part, standing, before, at=_EPOCH)
         if part not in happened:
             yield part, "There is a grade, but no event that it could come from."
         elif before is None:

@@ -72,7 +72,7 @@ def record_external_scores(
     lines = [
         ExternalScoreLine(
             make_id("sco"), run_id, *key, earlier.get(key, 0) + 1, score.points,
-            source, membership.caller.id, at,
+            source, membership.caller.id, at, possible,
         )
         for key, score in zip(keys, scores, strict=True)
     ]  # fmt: skip

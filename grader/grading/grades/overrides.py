@@ -87,7 +87,7 @@ def override_grade(
         )
     number = len(list_overrides(session, student_questions=[key])) + 1
     line = OverrideLine(
-        make_id("ovr"), run_id, *key, number, points, reason, membership.caller.id, at
+        make_id("ovr"), run_id, *key, number, points, reason, membership.caller.id, at, possible
     )
     add_override(session, line)
     grade = update_grades(session, context, run_id=run_id, parts=[key], at=at)[key]

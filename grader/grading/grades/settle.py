@@ -9,7 +9,14 @@ from datetime import datetime
 from decimal import Decimal
 from typing import NamedTuple
 
-from grader.domain.grades import ZERO, ScoredAttempt, Standing, settle, settle_next
+from grader.domain.grades import (
+    ZERO,
+    DecidedScore,
+    ScoredAttempt,
+    Standing,
+    settle,
+    settle_next,
+)
 from grader.domain.policies import Policy, normalize_points
 from grader.domain.verdicts import Outcome, Reason, Verdict
 from grader.engine.judge.judge import Judgement
@@ -24,6 +31,8 @@ from grader.store.queries.attempts import (
     list_judged,
 )
 from grader.store.queries.decisions import (
+    ExternalScoreLine,
+    OverrideLine,
     ReviewLine,
     list_external_scores,
     list_overrides,
@@ -40,8 +49,8 @@ class GradeEvents:
 
     judged: Sequence[JudgedAttempt]
     reviews: Mapping[str, dict[str, ReviewLine]]
-    overrides: Mapping[StudentQuestion, Decimal | None]
-    external: Mapping[StudentQuestion, Decimal]
+    overrides: Mapping[StudentQuestion, OverrideLine]
+    external: Mapping[StudentQuestion, ExternalScoreLine]
     extensions: Mapping[tuple[str, str], ExtensionLine]
 
 
@@ -57,13 +66,9 @@ def load_events(
     return GradeEvents(
         judged=judged,
         reviews=select_latest_reviews(reviews),
-        overrides={
-            (each.enrolment_id, each.assignment, each.question): each.points
-            for each in list_overrides(session, student_questions=wanted)
-        },
+        overrides={each.part: each for each in list_overrides(session, student_questions=wanted)},
         external={
-            (each.enrolment_id, each.assignment, each.question): each.points
-            for each in list_external_scores(session, student_questions=wanted)
+            each.part: each for each in list_external_scores(session, student_questions=wanted)
         },
         extensions=find_extensions(session, pairs={(part[0], part[1]) for part in wanted}),
     )
@@ -73,13 +78,22 @@ def compute_standings(
     events: GradeEvents,
     assignments: Mapping[str, PublishedAssignment],
     parts: Iterable[StudentQuestion],
-) -> dict[StudentQuestion, tuple[Standing, Decimal]]:
-    """Where students stand by all that happened, with the points that can be had."""
+) -> dict[StudentQuestion, Standing]:
+    """Where students stand by all that happened."""
     earned: dict[StudentQuestion, list[ScoredAttempt]] = defaultdict(list)
     for attempt, judgement in events.judged:
-        points = compute_earned_points(judgement, events.reviews.get(attempt.id, {}))
+        points, pending, needs_person = compute_earned_points(
+            judgement, events.reviews.get(attempt.id, {})
+        )
         scored = ScoredAttempt(
-            attempt.id, attempt.number, attempt.received_at, *points, is_free=attempt.is_free
+            attempt.id,
+            attempt.number,
+            attempt.received_at,
+            points=points,
+            possible=judgement.possible,
+            pending=pending,
+            needs_person=needs_person,
+            is_free=attempt.is_free,
         )
         earned[attempt.part].append(scored)
     found = {}
@@ -87,15 +101,28 @@ def compute_standings(
         enrolment_id, assignment, question = part
         published = assignments[assignment]
         extension = events.extensions.get((enrolment_id, assignment))
-        standing = settle(
+        rubric = published.assignment.rubrics.get(question)
+        possible = rubric.form.points if rubric else ZERO
+        found[part] = settle(
             published.policy(question, extension),
             earned[part],
-            external=events.external.get(part),
-            override=events.overrides.get(part),
+            possible=possible,
+            external=_get_decided(events.external.get(part), possible),
+            override=_get_decided(events.overrides.get(part), possible),
         )
-        rubric = published.assignment.rubrics.get(question)
-        found[part] = standing, rubric.form.points if rubric else ZERO
     return found
+
+
+def _get_decided(
+    line: OverrideLine | ExternalScoreLine | None, possible: Decimal
+) -> DecidedScore | None:
+    """The score that was decided; None where there is none, or where it was withdrawn.
+
+    Those of before it was kept out of what they were given are out of what is possible now.
+    """
+    if line is None or line.points is None:
+        return None
+    return DecidedScore(line.points, possible if line.possible is None else line.possible)
 
 
 def compute_earned_points(
@@ -145,8 +172,8 @@ def update_grades(
     events = load_events(session, parts=wanted)
     before = find_grades(session, parts=wanted)
     now = {
-        part: make_grade_line(run_id, part, standing, possible, before.get(part), at=at)
-        for part, (standing, possible) in compute_standings(events, assignments, wanted).items()
+        part: make_grade_line(run_id, part, standing, before.get(part), at=at)
+        for part, standing in compute_standings(events, assignments, wanted).items()
     }
     put_grades(session, [line for part, line in now.items() if line != before.get(part)])
     return now
@@ -159,7 +186,6 @@ class NewAttempt(NamedTuple):
     judgement: Judgement
     before: ProgressLine | None
     policy: Policy
-    possible: Decimal
 
     def score(self) -> ScoredAttempt:
         """What it earned so far."""
@@ -169,6 +195,7 @@ class NewAttempt(NamedTuple):
             attempt.number,
             attempt.received_at,
             points=self.judgement.score.awarded,
+            possible=self.judgement.score.possible,
             pending=sum((each.possible for each in verdicts if _is_to_be_graded(each)), ZERO),
             needs_person=any(each.needs_person for each in verdicts),
             is_free=attempt.is_free,
@@ -189,7 +216,7 @@ def add_to_grades(
     """
     begun = [each.attempt.part for each in new if each.before is not None]
     external = {
-        (each.enrolment_id, each.assignment, each.question): each.points
+        each.part: each
         for each in (list_external_scores(session, student_questions=begun) if begun else ())
     }
     now: dict[StudentQuestion, GradeLine] = {}
@@ -200,19 +227,28 @@ def add_to_grades(
         if before is not None and lacks_counted_points(before.grade):
             unknown.append(part)
             continue
+        score = each.score()
         standing = settle_next(
             each.policy,
             _find_counted(before),
-            each.score(),
+            score,
             used=grade.attempts if grade else 0,
-            external=external.get(part),
-            override=grade.points if grade and grade.is_overridden else None,
+            external=_get_decided(external.get(part), score.possible),
+            override=_find_override(grade),
         )
-        now[part] = make_grade_line(run_id, part, standing, each.possible, grade, at=at)
+        now[part] = make_grade_line(run_id, part, standing, grade, at=at)
     put_grades(session, list(now.values()))
     if unknown:
         now |= update_grades(session, context, run_id=run_id, parts=unknown, at=at)
     return now
+
+
+def _find_override(grade: GradeLine | None) -> DecidedScore | None:
+    """The override in force, as the grade has it."""
+    if grade is None or not grade.is_overridden:
+        return None
+    assert grade.points is not None, "an override without points withdraws"
+    return DecidedScore(grade.points, grade.possible)
 
 
 def lacks_counted_points(grade: GradeLine) -> bool:
@@ -234,7 +270,8 @@ def _find_counted(before: ProgressLine | None) -> ScoredAttempt | None:
         before.counted_received_at,
         points=grade.counted_points,
         pending=grade.counted_pending or ZERO,
-        # Where something overrides the attempt this is false, and then it is not looked at.
+        # Where something overrides the attempt these are not its own, and are not looked at.
+        possible=grade.possible,
         needs_person=grade.needs_person,
     )
 
@@ -243,7 +280,6 @@ def make_grade_line(
     run_id: str,
     part: StudentQuestion,
     standing: Standing,
-    possible: Decimal,
     before: GradeLine | None,
     *,
     at: datetime,
@@ -256,7 +292,7 @@ def make_grade_line(
         assignment=assignment,
         question=question,
         points=standing.points,
-        possible=possible,
+        possible=standing.possible,
         pending=standing.pending,
         attempts=standing.attempts,
         counted_attempt_id=standing.counted_attempt_id,

@@ -18,8 +18,7 @@ from grader.domain.policies import CountedAttempt, Phase, Policy
 from grader.engine.judge.cases import Submission
 from grader.engine.judge.judge import Judge, Judgement
 from grader.errors import KeysetError, RequestRefused, StudentError
-from grader.feedback.receipt import compose_receipt_fields, hash_answer
-from grader.feedback.report import describe_used
+from grader.feedback.receipt import hash_answer
 from grader.grading.attempts.report import (
     AttemptReport,
     build_attempt_fields,
@@ -35,9 +34,8 @@ from grader.grading.idempotency import (
     refuse_new_keys,
     replay_response,
 )
+from grader.grading.judgements import make_judgement_line
 from grader.grading.locks import lock_students
-from grader.grading.serialize import encode_judgement, hash_record
-from grader.grading.signing import sign_receipt_fields
 from grader.grading.submissions.uploads import refuse_missing_files
 from grader.reading.answer import Text, read_answer
 from grader.reading.fields import ExternalField
@@ -389,34 +387,16 @@ class _Batch:
             repeats_attempt_id=pending.repeated.id if pending.repeated else None,
             received_at=request.received_at,
         )
-        encoded = encode_judgement(judgement)
-        receipt = compose_receipt_fields(
+        line = make_judgement_line(
             judge,
             submission,
             judgement,
-            versions=rubric.versions,
-            answer_digest=attempt.answer_digest,
-            attempt=attempt.id,
-            course=attempt.run_id,
-            received_at=attempt.received_at,
-            record=hash_record(encoded, attempt, stored_at=self.at, judged_at=self.at),
-        )
-        score = judgement.score
-        line = JudgementLine(
-            id=make_id("jud"),
-            attempt_id=attempt.id,
+            attempt,
+            rubric=rubric,
             number=1,
-            rubric_version=rubric.version,
-            # They are stored in the very bytes that the receipt covers.
-            verdicts=orjson.Fragment(encoded.verdicts),
-            misconceptions=orjson.Fragment(encoded.misconceptions),
-            uses=describe_used(submission.used),
-            awarded=score.awarded,
-            possible=score.possible,
-            pending=score.pending,
-            needs_person=any(each.needs_person for each in judgement.verdicts),
-            receipt=sign_receipt_fields(receipt, self.context.signing_key),
+            stored_at=self.at,
             judged_at=self.at,
+            key=self.context.signing_key,
         )
         return _Judged(pending, attempt, line, judgement)
 
@@ -437,7 +417,6 @@ class _Batch:
                         each.judgement,
                         each.pending.before,
                         each.pending.policy,
-                        each.pending.rubric.form.points,
                     )
                     for each in group
                 ],

@@ -10,7 +10,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
-    ColumnElement,
     Integer,
     Select,
     and_,
@@ -26,6 +25,7 @@ from grader.store.bulk import insert_rows
 from grader.store.compiled import find_row, list_rows
 from grader.store.database import Session
 from grader.store.keys import get_dialect, list_by_keys, make_key_table, match_keys
+from grader.store.queries.judgements import is_latest
 from grader.store.rows import get_table, list_columns, to_line
 from grader.store.tables.attempts import AttemptRow, JudgementRow, VariantRow, ViewRow
 from grader.store.tables.decisions import GradeRow
@@ -67,7 +67,10 @@ class AttemptLine(NamedTuple):
 
 
 class JudgementLine(NamedTuple):
-    """How an attempt came out by one version of the rubric."""
+    """How an attempt came out by one version of the rubric.
+
+    `regrade_id` is the regrade that judged it again; None for its first judgement.
+    """
 
     id: str
     attempt_id: str
@@ -82,6 +85,7 @@ class JudgementLine(NamedTuple):
     needs_person: bool
     receipt: Any
     judged_at: datetime
+    regrade_id: str | None = None
 
     @property
     def rubric_versions(self) -> tuple[str, str]:
@@ -101,18 +105,6 @@ JudgedAttempt = tuple[AttemptLine, JudgementLine]
 _ATTEMPT = list_columns(AttemptRow, AttemptLine)
 _JUDGEMENT = list_columns(JudgementRow, JudgementLine)
 
-
-def _is_latest_judgement() -> ColumnElement[bool]:
-    """True for the latest judgement of its attempt."""
-    newest = (
-        select(func.max(JudgementRow.number))
-        .where(JudgementRow.attempt_id == AttemptRow.id)
-        .correlate(AttemptRow)
-        .scalar_subquery()
-    )
-    return JudgementRow.number == newest
-
-
 _PART = ("enrolment_id", "assignment", "question")
 
 
@@ -124,7 +116,7 @@ def _select_judged(dialect: str, *names: str) -> Select[Any]:
         select(*_ATTEMPT, *_JUDGEMENT)
         .join(keys, match_keys(keys, AttemptRow))
         .join(JudgementRow, JudgementRow.attempt_id == AttemptRow.id)
-        .where(_is_latest_judgement())
+        .where(is_latest())
         .order_by(
             AttemptRow.enrolment_id, AttemptRow.assignment, AttemptRow.question, AttemptRow.number
         )
@@ -177,9 +169,7 @@ _OUTCOMES = (
         JudgementRow.awarded,
     )
     .join(JudgementRow, JudgementRow.attempt_id == AttemptRow.id)
-    .where(
-        *(getattr(AttemptRow, name) == bindparam(name) for name in _PART), _is_latest_judgement()
-    )
+    .where(*(getattr(AttemptRow, name) == bindparam(name) for name in _PART), is_latest())
     .order_by(AttemptRow.number)
 )
 
@@ -222,7 +212,7 @@ def find_judged(session: Session, *, attempt_id: str) -> JudgedAttempt | None:
     statement = (
         select(*_ATTEMPT, *_JUDGEMENT)
         .join(JudgementRow, JudgementRow.attempt_id == AttemptRow.id)
-        .where(AttemptRow.id == attempt_id, _is_latest_judgement())
+        .where(AttemptRow.id == attempt_id, is_latest())
     )
     row = session.execute(statement).one_or_none()
     return _split_row(tuple(row)) if row else None
@@ -243,9 +233,7 @@ def list_judged_of_question(
     statement = (
         select(*_ATTEMPT, *_JUDGEMENT)
         .join(JudgementRow, JudgementRow.attempt_id == AttemptRow.id)
-        .where(
-            AttemptRow.run_id == run_id, AttemptRow.assignment == assignment, _is_latest_judgement()
-        )
+        .where(AttemptRow.run_id == run_id, AttemptRow.assignment == assignment, is_latest())
         .order_by(AttemptRow.question, AttemptRow.enrolment_id, AttemptRow.number)
     )
     if question is not None:
@@ -264,7 +252,7 @@ def list_counted(
         .where(
             GradeRow.run_id == run_id,
             GradeRow.assignment == assignment,
-            _is_latest_judgement(),
+            is_latest(),
             or_(JudgementRow.pending > 0, JudgementRow.needs_person),
         )
     )

@@ -178,6 +178,12 @@ def list_enrolments(session: Session, *, person_id: str) -> list[tuple[Enrolment
     ]
 
 
+def find_role(session: Session, *, enrolment_id: str) -> Role | None:
+    """The role of an enrolment, also of somebody who has left; None if there is none."""
+    role = session.scalar(select(EnrolmentRow.role).where(EnrolmentRow.id == enrolment_id))
+    return Role(role) if role is not None else None
+
+
 @dataclass(frozen=True, slots=True)
 class MemberLine:
     """Somebody who takes part, or did, with the person behind it."""

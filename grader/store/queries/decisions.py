@@ -104,6 +104,13 @@ class OverrideLine:
     reason: str
     by: str
     at: datetime
+    possible: Decimal | None
+    """Out of what the points were given; None where that was not kept yet."""
+
+    @property
+    def part(self) -> StudentQuestion:
+        """Whose score it is, and for what."""
+        return self.enrolment_id, self.assignment, self.question
 
 
 def list_overrides(
@@ -132,6 +139,13 @@ class ExternalScoreLine:
     source: str
     by: str
     at: datetime
+    possible: Decimal | None
+    """Out of what the points were given; None where that was not kept yet."""
+
+    @property
+    def part(self) -> StudentQuestion:
+        """Whose score it is, and for what."""
+        return self.enrolment_id, self.assignment, self.question
 
 
 def list_external_scores(

@@ -35,6 +35,7 @@ from grader.store.tables.publications import (
     PublicationRow,
     RubricTextRow,
 )
+from grader.store.tables.regrades import RegradeRow
 
 #: Maximum rows that one entry of the chain holds the facts of.
 ROWS_PER_ENTRY = 1000
@@ -55,6 +56,7 @@ class RecordedTable(StrEnum):
     REVIEWS = "reviews"
     OVERRIDES = "overrides"
     EXTERNAL_SCORES = "external_scores"
+    REGRADES = "regrades"
     SIGNING_KEYS = "signing_keys"
     #: Only those of before receipts covered them; see `is_complete`.
     JUDGEMENTS = "judgements"
@@ -82,7 +84,7 @@ class _Recording:
         return self.plain + self.hashed
 
 
-_SCORE = ("run_id", "enrolment_id", "assignment", "question", "number", "points")
+_SCORE = ("run_id", "enrolment_id", "assignment", "question", "number", "points", "possible")
 
 _RECORDINGS = {
     RecordedTable.PEOPLE: _Recording(
@@ -126,6 +128,27 @@ _RECORDINGS = {
     ),
     RecordedTable.OVERRIDES: _Recording(OverrideRow, (*_SCORE, "by", "at"), hashed=("reason",)),
     RecordedTable.EXTERNAL_SCORES: _Recording(ExternalScoreRow, (*_SCORE, "source", "by", "at")),
+    RecordedTable.REGRADES: _Recording(
+        RegradeRow,
+        (
+            "run_id",
+            "assignment",
+            "number",
+            "publication_id",
+            "questions",
+            "judges_all",
+            "never_lower",
+            "state",
+            "by",
+            "made_at",
+            "ready_at",
+            "decided_by",
+            "decided_at",
+            "undone_by",
+            "undone_at",
+        ),
+        hashed=("reason", "undo_reason"),
+    ),
     RecordedTable.SIGNING_KEYS: _Recording(
         SigningKeyRow, ("made_at",), hashed=("private",), sealed=("private",)
     ),

@@ -311,6 +311,7 @@ class CellLine(NamedTuple):
     enrolment_id: str
     question: str
     hundredths: int | None
+    possible_hundredths: int
     pending_hundredths: int
     attempts: int
     counted_attempt_id: str | None
@@ -322,6 +323,11 @@ class CellLine(NamedTuple):
     def points(self) -> Decimal | None:
         """The points; None before there are any."""
         return None if self.hundredths is None else to_points(self.hundredths)
+
+    @property
+    def possible(self) -> Decimal:
+        """Out of what the points were given."""
+        return to_points(self.possible_hundredths)
 
     @property
     def pending(self) -> Decimal:
@@ -339,6 +345,7 @@ _CELL = (
     _GRADES.enrolment_id,
     _GRADES.question,
     type_coerce(_GRADES.points, Integer),
+    type_coerce(_GRADES.possible, Integer),
     type_coerce(_GRADES.pending, Integer),
     _GRADES.attempts,
     _GRADES.counted_attempt_id,

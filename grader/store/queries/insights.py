@@ -26,14 +26,17 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import aliased
 
+from grader.domain.regrades import RegradeState
 from grader.domain.roles import Role
 from grader.store.database import Session
+from grader.store.queries.judgements import is_latest_of_many
 from grader.store.queries.publications import find_in_force
 from grader.store.rows import to_line
 from grader.store.tables.attempts import AttemptRow, JudgementRow, VariantRow, ViewRow
 from grader.store.tables.decisions import GradeRow
 from grader.store.tables.people import EnrolmentRow, PersonRow
 from grader.store.tables.publications import ExtensionRow
+from grader.store.tables.regrades import RegradeRow
 
 _ROWS_PER_FETCH = 2000
 
@@ -87,7 +90,7 @@ def stream_attempt_outcomes(
         .where(
             AttemptRow.run_id == run_id,
             AttemptRow.assignment == assignment,
-            _is_latest_judgement(),
+            is_latest_of_many(),
         )
         .execution_options(yield_per=_ROWS_PER_FETCH)
     )
@@ -126,14 +129,14 @@ def list_views(session: Session, *, run_id: str, assignment: str) -> list[ViewLi
 def compute_data_version(session: Session, *, run_id: str, assignment: str) -> tuple[object, ...]:
     """A value that changes whenever the input of an assignment's statistics changes.
 
-    Attempts and judgements are only ever added, so counting them by index is enough. The value
+    Attempts are only ever added, so counting them by index is enough. The value
     misses a change of the roster that leaves its counts the same, such as two people who swap
     roles.
     """
     published = find_in_force(session, run_id=run_id, assignment=assignment)
-    attempts, judgements, extensions = (
+    attempts, extensions = (
         select(func.count()).select_from(table).where(table.run_id == run_id)
-        for table in (AttemptRow, JudgementRow, ExtensionRow)
+        for table in (AttemptRow, ExtensionRow)
     )
     roster = (
         select(EnrolmentRow.role, func.count(), func.count(EnrolmentRow.left_at))
@@ -144,11 +147,24 @@ def compute_data_version(session: Session, *, run_id: str, assignment: str) -> t
     return (
         published.id if published else None,
         session.scalar(attempts.where(AttemptRow.assignment == assignment)),
-        # The number of regrades: each attempt has exactly one first judgement.
-        (session.scalar(judgements) or 0) - (session.scalar(attempts) or 0),
+        _list_applied(session, run_id, assignment),
         session.scalar(extensions.where(ExtensionRow.assignment == assignment)),
         tuple(tuple(row) for row in session.execute(roster)),
     )
+
+
+def _list_applied(session: Session, run_id: str, assignment: str) -> tuple[str, ...]:
+    """The regrades whose judgements count."""
+    statement = (
+        select(RegradeRow.id)
+        .where(
+            RegradeRow.run_id == run_id,
+            RegradeRow.assignment == assignment,
+            RegradeRow.state == RegradeState.APPLIED.value,
+        )
+        .order_by(RegradeRow.id)
+    )
+    return tuple(session.scalars(statement))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +200,7 @@ def list_first_attempts(
             AttemptRow.question == question,
             AttemptRow.number == 1,
             JudgementRow.possible > JudgementRow.pending,
-            _is_latest_judgement(),
+            is_latest_of_many(),
         )
     )
     return [to_line(FirstAttemptLine, row) for row in session.execute(statement)]
@@ -207,15 +223,6 @@ def stream_draws(
     )
     for enrolment_id, drawn in session.connection().execute(statement):
         yield enrolment_id, orjson.loads(drawn)
-
-
-def _is_latest_judgement() -> ColumnElement[bool]:
-    later = aliased(JudgementRow)
-    return ~(
-        select(later.id)
-        .where(later.attempt_id == JudgementRow.attempt_id, later.number > JudgementRow.number)
-        .exists()
-    )
 
 
 def count_to_review(session: Session, *, run_id: str) -> dict[str, int]:
@@ -301,7 +308,7 @@ def list_stuck_students(
             tried.assignment == GradeRow.assignment,
             tried.question == GradeRow.question,
             JudgementRow.awarded >= JudgementRow.possible - JudgementRow.pending,
-            _is_latest_judgement(),
+            is_latest_of_many(),
         )
         .exists()
     )

@@ -62,6 +62,7 @@ from grader.store.tables.decisions import (
     TotalRow,
 )
 from grader.store.tables.integrity import IntegrityCheckRow, ResemblanceRow
+from grader.store.tables.jobs import JobPieceRow, JobRow
 from grader.store.tables.people import EnrolmentRow, FillRow, PersonRow
 from grader.store.tables.publications import (
     ExtensionRow,
@@ -69,6 +70,7 @@ from grader.store.tables.publications import (
     PublicationRow,
     RubricTextRow,
 )
+from grader.store.tables.regrades import LeftOutRow, RegradedGradeRow, RegradeRow
 
 # An entry may hold the facts of a thousand rows, and a file has up to ten megabytes.
 _ENTRIES_PER_FETCH = 20
@@ -124,8 +126,9 @@ def stream_attempts(
 class JudgedLine:
     """A judgement with data of its attempt; None if the attempt has no judgement.
 
-    `published_version` is the rubric version in force when the attempt was made, and `documents`
-    are the verdicts and the misconceptions as their columns have them.
+    `published_version` is the rubric version of the publication that judged: the one in force when
+    the attempt was made, or that of the regrade. `documents` are the verdicts and misconceptions as
+    their columns have them.
     """
 
     attempt_id: str
@@ -162,7 +165,8 @@ _OF_ATTEMPT = (
     AttemptRow.stored_at,
     select(PublicationPartRow.version)
     .where(
-        PublicationPartRow.publication_id == AttemptRow.publication_id,
+        PublicationPartRow.publication_id
+        == func.coalesce(RegradeRow.publication_id, AttemptRow.publication_id),
         PublicationPartRow.question == AttemptRow.question,
     )
     .scalar_subquery(),
@@ -181,6 +185,7 @@ def stream_judgements(session: Session) -> Iterator[JudgedLine | UnreadableRow]:
         select(*to_raw_columns(columns))
         .select_from(AttemptRow)
         .join(JudgementRow, JudgementRow.attempt_id == AttemptRow.id, isouter=True)
+        .join(RegradeRow, RegradeRow.id == JudgementRow.regrade_id, isouter=True)
         .join(_earlier, _earlier.id == AttemptRow.uses_attempt_id, isouter=True)
         .order_by(AttemptRow.id, JudgementRow.number)
     )
@@ -440,7 +445,8 @@ def count_rows(session: Session) -> dict[str, int]:
 _OTHER_TABLES = (
     EnrolmentRow, TokenRow, UploadRow, VariantRow, ViewRow, DraftRow, ClaimRow, GradeRow, TotalRow,
     IdempotencyKeyRow, IdempotentResponseRow, SignInLinkRow, BrowserSessionRow,
-    FailedSignInRow, FillRow, IntegrityCheckRow, ResemblanceRow,
+    FailedSignInRow, FillRow, IntegrityCheckRow, ResemblanceRow, RegradedGradeRow, LeftOutRow,
+    JobRow, JobPieceRow,
 )  # fmt: skip
 
 

@@ -12,8 +12,10 @@ from grader.store.tables import (
     credentials,
     decisions,
     integrity,
+    jobs,
     people,
     publications,
+    regrades,
 )
 from grader.store.tables.base import Base
 
@@ -25,6 +27,8 @@ __all__ = [
     "credentials",
     "decisions",
     "integrity",
+    "jobs",
     "people",
     "publications",
+    "regrades",
 ]

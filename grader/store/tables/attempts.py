@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from grader.store.tables.base import (
@@ -81,10 +81,22 @@ class AttemptRow(StudentMixin, Base):
 
 
 class JudgementRow(Base):
-    """The result of an attempt by one version of the rubric; the newest one counts."""
+    """The result of an attempt by one version of the rubric.
+
+    The newest one counts, except for those of regrades that are not applied.
+    """
 
     __tablename__ = "judgements"
-    __table_args__ = (UniqueConstraint("attempt_id", "number"),)
+    __table_args__ = (
+        UniqueConstraint("attempt_id", "number"),
+        # Nearly all judgements are of no regrade.
+        Index(
+            None,
+            "regrade_id",
+            sqlite_where=text("regrade_id IS NOT NULL"),
+            postgresql_where=text("regrade_id IS NOT NULL"),
+        ),
+    )
 
     id: Mapped[Id] = mapped_column(primary_key=True)
     run_id: Mapped[Slug] = mapped_column(ForeignKey("runs.id"))
@@ -100,6 +112,8 @@ class JudgementRow(Base):
     needs_person: Mapped[bool]
     receipt: Mapped[Data]
     judged_at: Mapped[datetime]
+    #: The regrade by which it counts; None for the first one of an attempt.
+    regrade_id: Mapped[Id | None] = mapped_column(ForeignKey("regrades.id"), sort_order=1)
 
 
 class DraftRow(StudentMixin, Base):

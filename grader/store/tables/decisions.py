@@ -70,6 +70,8 @@ class OverrideRow(StudentMixin, Base):
     reason: Mapped[Prose]
     by: Mapped[Id]
     at: Mapped[datetime]
+    #: Out of what they were given. It is sorted last, since it was added last.
+    possible: Mapped[Points | None] = mapped_column(sort_order=1)
 
 
 class ExternalScoreRow(StudentMixin, Base):
@@ -89,6 +91,8 @@ class ExternalScoreRow(StudentMixin, Base):
     source: Mapped[Name]
     by: Mapped[Id]
     at: Mapped[datetime]
+    #: Out of what they were given. It is sorted last, since it was added last.
+    possible: Mapped[Points | None] = mapped_column(sort_order=1)
 
 
 class GradeRow(StudentMixin, Base):

@@ -7,10 +7,13 @@ from typing import Any, Self
 
 from pydantic import ConfigDict, Field
 
+from grader.domain.jobs import JobKind, JobState
 from grader.domain.policies import Feedback, Phase
+from grader.domain.regrades import RegradeState
 from grader.domain.roles import Role
 from grader.feedback.base import Points, ReportModel
 from grader.grading.attempts.open_questions import QuestionStatus
+from grader.rubric.changes import RubricChange
 
 
 class ApiModel(ReportModel):
@@ -203,6 +206,7 @@ class GradeCell(ApiModel):
     """A student's grade for a question."""
 
     points: Points | None
+    max_points: Points = Field(description="Out of what the points were given.")
     pending: Points
     attempts: int = Field(description="How many are used; free ones are not.")
     days_late: int
@@ -245,7 +249,6 @@ class GradeRead(GradeCell):
 
     student: str
     question: str
-    max_points: Points
     version: str = Field(examples=["g3"])
     changed_at: datetime | None
     history: list[GradeEvent]
@@ -325,3 +328,144 @@ class AuditRead(ApiModel):
     action: str
     subject: str
     details: dict[str, Any]
+
+
+class SampledRegradeRead(ApiModel):
+    """What a new version gives to some of the attempts that count, beside what they have."""
+
+    judged: int
+    up: int
+    down: int
+    same: int
+    left_out: int
+
+
+class QuestionEffectRead(ApiModel):
+    """What a publication changes about a question, and whom that touches."""
+
+    question: str
+    title: str
+    changes: list[RubricChange] = Field(examples=[["criteria", "words"]])
+    attempts: int
+    students: int
+    sample: SampledRegradeRead | None = Field(
+        description="None where answers are judged as before, or nobody has answered."
+    )
+
+
+class RegradeRead(ApiModel):
+    """A regrade, and who decided what about it."""
+
+    id: str
+    assignment: str
+    number: int
+    publication_id: str
+    questions: list[str]
+    judges_all: bool
+    never_lower: bool
+    state: RegradeState
+    by: str
+    made_at: datetime
+    ready_at: datetime | None
+    reason: str
+    decided_by: str | None
+    decided_at: datetime | None
+    undo_reason: str
+    undone_by: str | None
+    undone_at: datetime | None
+
+
+class RegradesRead(ApiModel):
+    """The regrades of an assignment, and where one is needed."""
+
+    outdated: dict[str, int] = Field(
+        description="By question, the attempts by an earlier version of the rubric about which "
+        "nobody has decided."
+    )
+    regrades: list[RegradeRead]
+
+
+class JobRead(ApiModel):
+    """How far a job is; `done` of `total` are about its present phase."""
+
+    id: str
+    kind: JobKind
+    state: JobState
+    phase: str
+    done: int
+    total: int
+    error: str
+    made_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+
+
+class RegradeCountsRead(ApiModel):
+    """How many attempts were judged again, and how many grades differ in which way."""
+
+    attempts: int
+    left_out: int
+    grades: int
+    up: int
+    down: int
+    other: int = Field(description="Those that keep their points and differ otherwise.")
+    same: int
+
+
+class CriterionChangeRead(ApiModel):
+    """A criterion of the attempt that counts, with its points before and after."""
+
+    criterion: str
+    before: str | None
+    after: str | None
+
+
+class GradeChangeRead(ApiModel):
+    """A grade before and after a regrade."""
+
+    student: str
+    name: str
+    question: str
+    before: Points | None
+    before_possible: Points
+    after: Points | None
+    after_possible: Points
+    gain: Points
+    is_overridden: bool
+    criteria: list[CriterionChangeRead]
+
+
+class CrossingRead(ApiModel):
+    """A student whose grade by the scale changes."""
+
+    student: str
+    before: str
+    after: str
+
+
+class KeptOverrideRead(ApiModel):
+    """An override that stays."""
+
+    student: str
+    question: str
+
+
+class LeftOutRead(ApiModel):
+    """An attempt that is left as it is."""
+
+    attempt_id: str
+    code: str
+    text: str
+
+
+class RegradePreviewRead(RegradeRead):
+    """A regrade with what it changes, the grades that lose most first, a page at a time."""
+
+    publication: int
+    is_in_force: bool = Field(description="Whether its rubrics are in force, so that it may apply.")
+    job: JobRead | None
+    counts: RegradeCountsRead
+    crossings: list[CrossingRead]
+    overrides: list[KeptOverrideRead]
+    left_out: list[LeftOutRead]
+    changes: list[GradeChangeRead]

@@ -6,7 +6,7 @@ withheld from students.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
 from typing import TypeVar, assert_never
@@ -32,18 +32,9 @@ from grader.store.queries.courses import RunLine
 from grader.store.queries.decisions import ExternalScoreLine, OverrideLine
 from grader.store.queries.gradebook import CellLine
 from grader.store.queries.grades import GradeLine
+from grader.store.queries.regrades import StudentRegrade
 from grader.web.api import models as m
 from grader.web.totals import compute_assignment_total, get_pending_points
-
-_NO_GRADE = m.GradeCell(
-    points=None,
-    pending=ZERO,
-    attempts=0,
-    days_late=0,
-    is_overridden=False,
-    needs_person=False,
-    counted_attempt=None,
-)
 
 
 def to_course_read(run: RunLine, role: Role) -> m.CourseRead:
@@ -87,7 +78,7 @@ def _to_question_summary(state: QuestionState) -> m.QuestionSummary:
         state,
         id=form.id,
         title=form.title,
-        max_points=form.points,
+        max_points=state.possible,
         pending=get_pending_points(state),
         most_attempts=state.policy.most_attempts,
         counted_attempt=visible.counted_attempt_id if visible else None,
@@ -117,7 +108,9 @@ def to_question_read(shown: OpenedQuestion, *, course: str, at: datetime) -> m.Q
         practice=None if rubric.question.key_sets is None else f"{path}/practice",
         feedback=state.policy.feedback,
         standing=_to_question_summary(state),
-        changes=_list_changes(m.GradeChange, shown.overrides, shown.scores),
+        changes=_list_changes(
+            m.GradeChange, shown.overrides, shown.scores, _list_regrade_changes(shown.regrades)
+        ),
         due_at=window.due_at,
         closes_at=window.closes_at,
         phase=window.phase(at),
@@ -165,7 +158,24 @@ def _get_kind(field: Field) -> str:
 def to_grade_cell(grade: GradeLine | CellLine) -> m.GradeCell:
     """A student's grade for a question."""
     return m.GradeCell.of(
-        grade, days_late=grade.late_days, counted_attempt=grade.counted_attempt_id
+        grade,
+        max_points=grade.possible,
+        days_late=grade.late_days,
+        counted_attempt=grade.counted_attempt_id,
+    )
+
+
+def _make_empty_cell(possible: Decimal) -> m.GradeCell:
+    """What is told of a question of so many points before anything was done."""
+    return m.GradeCell(
+        points=None,
+        max_points=possible,
+        pending=ZERO,
+        attempts=0,
+        days_late=0,
+        is_overridden=False,
+        needs_person=False,
+        counted_attempt=None,
     )
 
 
@@ -179,22 +189,36 @@ def to_grade_read(
 ) -> m.GradeRead:
     """A student's grade for one question, with staff decisions."""
     return m.GradeRead.of(
-        to_grade_cell(grade) if grade else _NO_GRADE,
+        to_grade_cell(grade) if grade else _make_empty_cell(possible),
         student=student,
         question=question,
-        max_points=possible,
         version=format_grade_version(grade),
         changed_at=grade.changed_at if grade else None,
         history=_list_changes(m.GradeEvent, overrides, scores),
     )
 
 
+def _list_regrade_changes(regrades: Iterable[StudentRegrade]) -> Iterator[m.GradeChange]:
+    """What regrades made of a score, and what was left of it after they were undone."""
+    for each in regrades:
+        yield m.GradeChange(at=each.at, kind="regrade", points=each.after, reason=each.reason)
+        if each.undone_at is not None:
+            yield m.GradeChange(
+                at=each.undone_at, kind="regrade_undone", points=each.before,
+                reason=each.undo_reason,
+            )  # fmt: skip
+
+
 _Change = TypeVar("_Change", bound=m.GradeChange)
 
 
 def _list_changes(
-    model: type[_Change], overrides: Iterable[OverrideLine], scores: Iterable[ExternalScoreLine]
+    model: type[_Change],
+    overrides: Iterable[OverrideLine],
+    scores: Iterable[ExternalScoreLine],
+    others: Iterable[_Change] = (),
 ) -> list[_Change]:
-    changes = [model.of(each, kind="override") for each in overrides]
+    changes = [*others]
+    changes += [model.of(each, kind="override") for each in overrides]
     changes += [model.of(each, kind="external_score", reason=each.source) for each in scores]
     return sorted(changes, key=lambda each: each.at)

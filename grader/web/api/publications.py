@@ -8,6 +8,7 @@ from starlette.concurrency import run_in_threadpool
 
 from grader.domain.roles import Scope
 from grader.errors import NotFound, RequestRefused, ReusedIdempotencyKey, RubricErrors
+from grader.grading.publishing.effect import load_publication_effect
 from grader.grading.publishing.publish import check_examples, publish
 from grader.rubric.catalog import CompiledAssignment, read_assignment
 from grader.store.database import Session
@@ -52,6 +53,24 @@ class PublicationCreate(RequestBody):
         examples=["2026-12-01T22:59:59Z"],
     )
     note: str = Field(default="", max_length=2000, examples=["A clearer prompt."])
+
+
+@router.post(
+    _ASSIGNMENT + "/publications/preview",
+    summary="Whom a publication would touch",
+    responses=COURSE_ERRORS | build_error_responses(RubricErrors, 422),
+    openapi_extra=describe_access(Scope.PUBLISH, "instructors"),
+)
+def post_publication_preview(
+    assignment: AssignmentId, body: PublicationCreate, membership: Publisher, service: ServiceDep
+) -> list[m.QuestionEffectRead]:
+    """The questions that change, and what a regrade would do; nothing is published."""
+    read = read_assignment(assignment, body.form, body.rubrics)
+    with service.database.read() as session:
+        effect = load_publication_effect(
+            session, service.context, run_id=membership.run.id, candidate=read
+        )
+    return [m.QuestionEffectRead.of(each) for each in effect]
 
 
 @router.post(

@@ -142,6 +142,22 @@ _REFUSED = {
     "review.not_needed": Meaning("There is nothing to review here", "Override a score instead."),
     "integrity.busy": Meaning("Another check is running", "Start this one when it has finished."),
     "own.work": Meaning("You cannot grade your own work", "Ask a colleague."),
+    "regrade.nothing": Meaning(
+        "There is nothing to judge again",
+        "All attempts were judged by this version of their rubrics, or somebody has decided.",
+    ),
+    "regrade.open": Meaning(
+        "Another regrade waits for a decision", "Apply or discard it, then start this one."
+    ),
+    "regrade.outdated": Meaning(
+        "The assignment was published again since", "Discard the regrade, and start another one."
+    ),
+    "regrade.later": Meaning(
+        "A later regrade is in the way", "Undo or discard the later one first."
+    ),
+    "regrade.state": Meaning(
+        "The regrade is in another state", "The detail names it; look at the regrade again."
+    ),
     "publication.removes_question": Meaning(
         "A question with answers would be removed", "Keep it in the assignment."
     ),

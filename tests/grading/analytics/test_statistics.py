@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import insert
 
 from grader.domain.roles import Role
 from grader.engine.random.streams import DEVELOPMENT_SECRET
@@ -35,7 +34,7 @@ from grader.store.queries.courses import (
 )
 from grader.store.queries.people import add_person
 from grader.store.queries.publications import add_extension
-from grader.store.tables.attempts import JudgementRow
+from tests.support.regrades import regrade_now
 from tests.support.rubrics import shipped
 
 OPENS = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
@@ -419,26 +418,30 @@ def test_what_could_not_be_decided_is_counted_for_a_person(database: Database) -
     assert waiting.enrolment_id == "enr_ada"
 
 
-def test_after_a_regrade_the_newest_judgement_holds(classroom: Classroom) -> None:
+def test_after_a_regrade_its_judgements_count(classroom: Classroom) -> None:
     classroom.enrol("ada", "bo")
     classroom.send("ada", RIGHT)
-    classroom.send("bo", RIGHT)
+    classroom.send("bo", PARTLY)
+    before = classroom.question()
+    assert before.difficulty is not None
+    assert before.difficulty.value == pytest.approx((1 + 3 / 8) / 2)
+    assignment = homework(HOMEWORK)
+    texts = {name: each.text for name, each in assignment.rubrics.items()}
+    assert "within: 0.02" in texts["1c"]
+    texts["1c"] = texts["1c"].replace("within: 0.02", "within: 0.06")
     with classroom.writing() as session:
-        judged = list_judged_of_question(session, run_id=RUN.id, assignment=HOMEWORK)
-        attempt, judgement = judged[0]
-        verdicts = [each | {"outcome": "not_met", "credit": "0"} for each in judgement.verdicts]
-        again = judgement._replace(id="jud_again", number=2, awarded=Decimal(0), verdicts=verdicts)
-        row = {
-            column.key: getattr(again, column.key, attempt.run_id)
-            for column in JudgementRow.__table__.columns
-        }
-        session.execute(insert(JudgementRow), [row])
+        publish(
+            session, classroom.context, run=RUN,
+            assignment=read_assignment(HOMEWORK, assignment.text, texts), opens_at=None,
+            due_at=DUE, note="", at=OPENS, by="per_ada",
+        )  # fmt: skip
+        regrade_now(session, classroom.context, run_id=RUN.id, assignment=HOMEWORK, at=OPENS)
     found = classroom.question()
 
     assert found.attempts == 2
     assert found.difficulty is not None
-    assert found.difficulty.value == 0.5
-    assert {each.id: each.attempts.not_met for each in found.criteria}["weights"] == 1
+    assert found.difficulty.value == 1
+    assert {each.id: each.attempts.not_met for each in found.criteria}["weights"] == 0
 
 
 def test_a_student_who_sends_without_looking_is_not_timed(classroom: Classroom) -> None:

@@ -18,6 +18,7 @@ from grader.domain.roles import Role, Scope
 from grader.grading.audit.findings import AuditCheck
 from grader.grading.audit.state import check_state
 from grader.grading.context import GradingContext
+from grader.grading.regrades.decide import undo_regrade
 from grader.grading.signing import SigningKey
 from grader.grading.submissions.uploads import upload
 from grader.store.database import Database, Session, open_database
@@ -39,6 +40,7 @@ from tests.support.audited_store import TRANSFORMERS, Store, days, fill, tamperi
 from tests.support.databases import BACKENDS, fresh_url
 from tests.support.histories import LONG, QUESTION, StaffHistory, long_assignment
 from tests.support.people import NOW, RUN, add, add_member, add_run, bring, place_of
+from tests.support.regrades import regrade_now
 from tests.support.rows import add_rows
 from tests.support.statements import record_writing
 
@@ -80,6 +82,13 @@ def fill_everything(database: Database) -> Store:
         )
     written = f"See [written.pdf]({file.digest})."
     store.send("file", "cora", QUESTION, {"q": "k_a", "explanation": written}, at=days(3))
+    store.publish(long_assignment(within=0.05), due_at=days(30), at=days(6))
+    with database.write() as session:
+        line = regrade_now(session, store.context, run_id=RUN, assignment=LONG, at=days(7))
+        undo_regrade(
+            session, store.context, run_id=RUN, regrade_id=line.id, reason="Too early.",
+            by="operator", at=days(8),
+        )  # fmt: skip
     return store
 
 
@@ -105,7 +114,7 @@ def test_a_store_of_every_kind_of_row_is_fine(store: Store) -> None:
     assert result.is_fine
     assert result.recorded_at is None
     looked_at = {each.name: each.looked_at for each in result.checks}
-    assert looked_at["state"] == 50
+    assert looked_at["state"] == 55
     assert looked_at["uploads"] == 1
     with store.database.read() as session:
         for table in RecordedTable:
@@ -155,15 +164,17 @@ def make_other(column: Column[Any], value: Any) -> Any:
         case UtcDateTime():
             return value + timedelta(microseconds=1)
         case JsonText():
-            return [*value, 7]
+            return value | {"other": 7} if isinstance(value, dict) else [*value, 7]
         case LargeBinary():
             return value[::-1] + b"\0"
         case Integer():
             return value + 7
         case _ if column.name == "role":
             return "instructor" if value != "instructor" else "student"
-        case _ if column.name == "points":
+        case _ if column.name in ("points", "possible"):
             return value + 1
+        case _ if column.name == "state":
+            return "applied" if value != "applied" else "undone"
         case _:
             return "x" + value[1:] if value and value[0] != "x" else "y"
 

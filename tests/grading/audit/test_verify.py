@@ -16,14 +16,25 @@ from grader.grading.audit.findings import MAX_DISCREPANCIES
 from grader.grading.audit.rejudging import RejudgeSample
 from grader.grading.context import GradingContext
 from grader.grading.grades.overrides import format_grade_version, override_grade
+from grader.grading.publishing.publish import publish
 from grader.grading.signing import SigningKey, sign_receipt, to_withheld_receipt
-from grader.store.database import Database, open_database
+from grader.rubric.catalog import read_assignment
+from grader.store.database import Database, Session, open_database
 from grader.store.queries.audit import add_signing_key
-from grader.store.queries.courses import get_member
+from grader.store.queries.courses import get_member, get_run
 from grader.store.queries.grades import find_grades
-from tests.support.audited_store import SINGLE_HEAD, TRANSFORMERS, Store, days, fill, tampering
+from tests.support.audited_store import (
+    SINGLE_HEAD,
+    TRANSFORMERS,
+    Store,
+    days,
+    fill,
+    small,
+    tampering,
+)
 from tests.support.databases import BACKENDS, fresh_url
-from tests.support.people import RUN, place_of
+from tests.support.people import NOW, RUN, place_of
+from tests.support.regrades import regrade_now
 
 ALL = RejudgeSample(None, 0)
 
@@ -225,7 +236,7 @@ def tampered(name: str, *statements: str, by: str, said: str) -> Any:
         tampered(
             "possible points",
             "UPDATE judgements SET possible = 2000 WHERE attempt_id = :cora_late",
-            by="judgements",
+            by="judgements, grades",
             said="20 points are possible, but its verdicts add up to 10.",
         ),
         tampered(
@@ -628,19 +639,57 @@ def test_a_newer_key_may_have_signed_what_withholds_the_result(store: Store) -> 
     assert not store.verify(acknowledged=[line]).is_fine
 
 
-def test_after_a_regrade_the_receipt_of_before_still_holds(store: Store) -> None:
-    # Judged once more, by a later engine; the first judgement stays.
-    first = Receipt.model_validate(store.told["cora late"]["receipt"])
-    second = sign_receipt(first.model_copy(update={"engine": "9.9"}), store.context.signing_key)
-    copy = (
-        "INSERT INTO judgements (id, run_id, attempt_id, number, rubric_version, verdicts,"
-        " misconceptions, uses, awarded, possible, pending, needs_person, receipt, judged_at)"
-        " SELECT 'jud_again', run_id, attempt_id, 2, rubric_version, verdicts, misconceptions,"
-        " uses, awarded, possible, pending, needs_person, :receipt, judged_at"
-        " FROM judgements WHERE attempt_id = :cora_late"
-    )
+def test_after_a_regrade_the_receipts_of_before_still_hold(store: Store) -> None:
+    with tampering(store.database) as session:
+        mend(session, store)
+        regrade_now(session, store.context, run_id=RUN, assignment=TRANSFORMERS, at=days(21))
 
-    assert found_after(store, copy, sample=ALL, receipt=second.model_dump_json()) == {}
+        assert store.found(session, sample=ALL) == {}
+
+
+def mend(session: Session, store: Store) -> None:
+    """Publish a stricter tolerance."""
+    before = small(TRANSFORMERS, ["c-i", "c-ii"], "{most: 1, counted: last}")
+    texts = {name: each.text for name, each in before.rubrics.items()}
+    assert "{within: 0.10, share: 0.90" in texts["c-i"]
+    texts["c-i"] = texts["c-i"].replace("{within: 0.10, share: 0.90", "{within: 0.05, share: 0.90")
+    publish(
+        session, store.context, run=get_run(session, run_id=RUN),
+        assignment=read_assignment(TRANSFORMERS, before.text, texts), opens_at=NOW,
+        due_at=days(1), note="", at=days(20), by="operator",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        pytest.param(
+            "UPDATE judgements SET regrade_id = NULL WHERE number = 2",
+            "Only the first judgement of an attempt belongs to no regrade.",
+            id="no regrade",
+        ),
+        pytest.param(
+            "UPDATE judgements SET rubric_version = (SELECT min(rubric_version) FROM judgements)",
+            "It was judged by another rubric than the one of its regrade.",
+            id="another rubric",
+        ),
+        pytest.param(
+            "UPDATE regrades SET state = 'undone'",
+            "Its state is 'undone', but entry",
+            id="undone",
+        ),
+    ],
+)
+def test_what_is_changed_about_a_regrade_is_noticed(
+    store: Store, statement: str, said: str
+) -> None:
+    with tampering(store.database) as session:
+        mend(session, store)
+        regrade_now(session, store.context, run_id=RUN, assignment=TRANSFORMERS, at=days(21))
+        session.execute(text(statement))
+        found = store.found(session)
+
+    assert said in str(found)
 
 
 # Judging again

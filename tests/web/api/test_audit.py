@@ -19,6 +19,7 @@ UNAUDITED = {
     "POST /api/v1/session",
     "POST /api/v1/grade",
     f"POST {COURSE}/roster/preview",
+    f"POST {ASSIGNMENT}/publications/preview",
     f"POST {COURSE}/uploads",
     f"POST {QUESTION}/check",
     f"POST {QUESTION}/attempts",

@@ -259,6 +259,7 @@ def test_every_route_that_changes_anything_needs_the_token(
     names = {
         "course": "one", "assignment": EXPLORATION, "question": "3b", "student": "ada",
         "login": "ada", "token_id": "tok_1", "attempt_id": "att_1",
+        "regrade": "reg_1",
     }  # fmt: skip
     tried = 0
     for path, calls in paths.items():

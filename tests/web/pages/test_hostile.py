@@ -14,6 +14,7 @@ import pytest
 from grader.domain.roles import Role, Scope
 from grader.rubric.catalog import read_assignment
 from grader.store.database import open_database
+from tests.support import regrades
 from tests.support.browsers import Browser
 from tests.support.databases import fresh_url
 from tests.support.page_matrix import FILES, PAGES
@@ -138,7 +139,9 @@ LOOKED_AT = [
 
 @pytest.mark.parametrize(("path", "login"), LOOKED_AT)
 def test_hostile_text_is_text(world: World, path: str, login: str) -> None:
-    look_at(Browser(world, login), path.format(attempt=attempt_of(world, "ada")))
+    attempt = attempt_of(world, "ada")
+    regrade = regrades.find_waiting(world, EXPLORATION)
+    look_at(Browser(world, login), path.format(attempt=attempt, regrade=regrade))
 
 
 @pytest.mark.parametrize("login", STUDENTS)

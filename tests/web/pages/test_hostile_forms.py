@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 from grader.store.database import open_database
+from tests.support import regrades
 from tests.support.browsers import Browser
 from tests.support.databases import fresh_url
 from tests.support.page_matrix import FILES, FORMS, PAGES
@@ -55,6 +56,8 @@ def find_path(world: World, path: str) -> str:
             {"answer": answer},
         )
         path = path.replace("{attempt}", made.json()["id"])
+    if "{regrade}" in path:
+        path = path.replace("{regrade}", str(regrades.find_waiting(world, EXPLORATION)))
     return path.replace("{upload}", world.upload("ada")) if "{upload}" in path else path
 
 

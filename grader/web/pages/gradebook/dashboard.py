@@ -76,7 +76,7 @@ def show_gradebook(
         sections = list_named_sections(session, run_id=page.course)
         fill = page.fill(session)
     worths = [(name, each.form.points) for name, each in book.published.assignment.rubrics.items()]
-    columns = [_make_column(page.course, page.assignment, *each) for each in worths]
+    columns = [_make_column(page.course, page.assignment, name) for name, _ in worths]
     return page.render(
         "gradebook/grades.html",
         membership=membership,
@@ -218,7 +218,6 @@ class _Column:
     """A question, with its name and the start of its addresses escaped."""
 
     name: str
-    possible: Decimal
     label: str
     address: str
     empty: str
@@ -227,11 +226,10 @@ class _Column:
 
 # The same for every page of an assignment, and to render it takes longer than a row of cells.
 @lru_cache(maxsize=1_000)
-def _make_column(course: str, assignment: str, name: str, possible: Decimal) -> _Column:
+def _make_column(course: str, assignment: str, name: str) -> _Column:
     start = f"/courses/{course}/assignments/{assignment}/questions/"
     return _Column(
         name,
-        possible,
         str(escape(name)),
         str(escape(f"{start}{name}/students/")),
         render_fragment("gradebook/cell.html", level=None, name=name),
@@ -250,7 +248,7 @@ def _compose_row(row: GradebookRow, columns: list[_Column]) -> tuple[GradebookRo
         if column.name not in grades:
             cells.append(column.empty)
             continue
-        _, _, hundredths, pending, _, _, late_days, is_overridden, needs_person = grades[
+        _, _, hundredths, possible, pending, _, _, late_days, is_overridden, needs_person = grades[
             column.name
         ]
         before, between, after = _split_cell(
@@ -258,7 +256,7 @@ def _compose_row(row: GradebookRow, columns: list[_Column]) -> tuple[GradebookRo
             late_days > 0,
             bool(is_overridden),
             bool(needs_person) or pending > 0,
-            column.possible,
+            possible,
         )
         cells.append(f"{before}{column.label}{between}{column.address}{link}{after}")
     return row, login, Markup("".join(cells))
@@ -270,14 +268,14 @@ _MARK = "\0"
 # A page has thousands of cells, but few different ones.
 @lru_cache(maxsize=10_000)
 def _split_cell(
-    hundredths: int | None, is_late: bool, is_overridden: bool, waits: bool, possible: Decimal
+    hundredths: int | None, is_late: bool, is_overridden: bool, waits: bool, possible: int
 ) -> tuple[str, str, str]:
     """What stands before the question's name, between it and the address, and after that."""
     points = None if hundredths is None else to_points(hundredths)
     marks = {"late": is_late, "staff": is_overridden, "waits": waits}
     text = render_fragment(
         "gradebook/cell.html",
-        level=compute_heat_level(points, possible),
+        level=compute_heat_level(points, to_points(possible)),
         name=_MARK,
         address=_MARK,
         points=format_points(points),

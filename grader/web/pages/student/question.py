@@ -195,6 +195,7 @@ def _render_question(
         question=opened.question,
         rubric=rubric,
         overrides=opened.overrides,
+        regrades=opened.regrades,
         fields=fields,
         is_external=any(kind == "external" for _, kind, _, _ in fields),
         given="" if page.is_htmx else _render_given(page, rubric, opened.variant),
