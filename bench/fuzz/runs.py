@@ -35,6 +35,7 @@ from bench.fuzz.sending import (
 )
 from bench.fuzz.values import Mutator, write_json
 from bench.load.processes import RunningServer, measure_memory, run_service
+from grader.rubric.catalog import get_shipped_folder, load_catalog
 from grader.store.database import open_database
 from grader.store.migrations import migrate_up
 from grader.store.queries.people import find_person
@@ -304,8 +305,8 @@ def run_rubrics(seed: int, count: int, tell: Callable[[int], None]) -> FuzzResul
     """Give mutated files to the loader."""
     result = FuzzResult()
     part = result.part("rubric files")
-    # What is imported for the first file costs no other one.
-    load_mutated(Mutator(random.Random(f"{seed} first"), most_bytes=65_536))
+    # What is imported and built for the first file that is sound costs no other one.
+    load_catalog(get_shipped_folder())
     for number in range(count):
         mutator = Mutator(random.Random(f"{seed} rubric {number}"), most_bytes=65_536)
         try:
