@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import secrets
 from datetime import datetime
-from functools import cache
-from zoneinfo import available_timezones
 
+from grader.domain.time_zones import is_time_zone
 from grader.errors import ErrorDetail, MalformedRequest, RequestRefused
 from grader.store.database import Session
 from grader.store.queries.audit import add_audit_entry
@@ -61,14 +60,8 @@ def _check(course_id: str, run_id: str, time_zone: str) -> None:
         for name, value in (("course", course_id), ("id", run_id))
         if not _SLUG.fullmatch(value)
     ]
-    if time_zone not in _time_zones():
+    if not is_time_zone(time_zone):
         detail = "This is not a time zone; write one such as Europe/Warsaw."
         faults.append(ErrorDetail("time_zone", "time_zone.unknown", detail))
     if faults:
         raise MalformedRequest.of(*faults)
-
-
-@cache
-def _time_zones() -> frozenset[str]:
-    # Listing them takes a while, and they do not change.
-    return frozenset(available_timezones())

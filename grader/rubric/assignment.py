@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Literal
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from pydantic import Field, field_validator, model_validator
 
+from grader.domain.time_zones import is_time_zone
 from grader.rubric.forms import Form, Identifier
 
 #: A local time as people write it; the time zone is a key of its own.
@@ -96,7 +97,7 @@ class AssignmentFile(Form):
     @field_validator("time_zone")
     @classmethod
     def _is_known(cls, name: str) -> str:
-        if name not in available_timezones():
+        if not is_time_zone(name):
             raise ValueError(f"{name!r} is not a time zone; write one such as Europe/Warsaw")
         return name
 
