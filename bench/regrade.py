@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from os import environ
@@ -23,7 +22,7 @@ from bench.load.databases import LoadDatabase, open_load_database
 from bench.load.layers import record_layers
 from bench.load.rounds import Requests, measure_closed_loop, run_server
 from bench.load.stored import mend, store_answers
-from bench.load.students import ASSIGNMENT, QUESTION, RUN, Student, open_course
+from bench.load.students import ASSIGNMENT, QUESTION, RUN, open_course
 from bench.torture.regrade_kills import export
 from grader.cli.console import console, make_progress
 from grader.cli.database import read_clock
@@ -34,7 +33,7 @@ from grader.store.database import Database
 from grader.store.queries.jobs import find_job_about
 from grader.store.queries.regrades import RegradeCounts, RegradeLine, count_changes
 
-#: Students who post, beside those whose attempts are judged again.
+#: Students who post.
 _POSTING = 3000
 _CONNECTIONS = 64
 
@@ -66,22 +65,24 @@ def run_regrade(
 ) -> None:
     """Post some attempts, then judge many stored ones again, apply that, and undo it."""
     with open_load_database(database) as opened:
-        figures = measure(opened, attempts=attempts, workers=workers, profile=profile)
+        posted = _measure_posting(opened)
+    with open_load_database(database) as opened:
+        figures = measure(opened, posted, attempts=attempts, workers=workers, profile=profile)
     _print(figures)
 
 
-def measure(opened: LoadDatabase, *, attempts: int, workers: int, profile: bool) -> RegradeFigures:
+def measure(
+    opened: LoadDatabase, posted: float, *, attempts: int, workers: int, profile: bool
+) -> RegradeFigures:
     """Fill a course, and measure a regrade of it."""
     store = opened.open()
     course = open_course(store)
     with console.status("Adding students …"):
-        posting = course.enrol(min(_POSTING, attempts))
         students = course.enrol(attempts)
     context = open_grading_context(store)
     with make_progress() as progress:
         bar = progress.add_task("storing", total=attempts)
         store_answers(course, students, context, advance=partial(progress.advance, bar))
-    posted = _measure_posting(opened, posting)
     opened.update_statistics()
     mend(store, context, tolerance="0.08")
     with store.write() as session:
@@ -112,8 +113,11 @@ def measure(opened: LoadDatabase, *, attempts: int, workers: int, profile: bool)
     )
 
 
-def _measure_posting(opened: LoadDatabase, students: Sequence[Student]) -> float:
-    """Attempts per second, posted by HTTP."""
+def _measure_posting(opened: LoadDatabase) -> float:
+    """Attempts per second, posted by HTTP to a service of one process."""
+    store = opened.open()
+    students = open_course(store).enrol(_POSTING)
+    store.close()
     requests = Requests(students, repeats=8)
     with run_server(opened, "service", workers=1, requests=requests) as server:
         cost = measure_closed_loop(

@@ -36,8 +36,8 @@ def compare_grades(
     wanted = set(parts)
     published = context.in_force(session, run_id=regrade.run_id, assignment=regrade.assignment)
     events = load_events(session, parts=wanted)
-    new = find_judgements(session, regrade_id=regrade.id, parts=wanted)
     judged = {attempt.id: (attempt, line) for attempt, line in events.judged}
+    new = find_judgements(session, regrade_id=regrade.id, attempt_ids=judged)
     after = {
         attempt_id: (attempt, _choose(line, new.get(attempt_id), regrade))
         for attempt_id, (attempt, line) in judged.items()

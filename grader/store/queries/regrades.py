@@ -321,24 +321,23 @@ def add_judgements(
 
 
 def find_judgements(
-    session: Session, *, regrade_id: str, parts: Iterable[StudentQuestion]
+    session: Session, *, regrade_id: str, attempt_ids: Iterable[str]
 ) -> dict[str, JudgementLine]:
-    """What a regrade has judged at these parts, by attempt."""
-    statement = _select_judgements(get_dialect(session))
-    rows = list_rows(session, statement, bind_keys(parts) | {"regrade_id": regrade_id})
+    """What a regrade has judged of these attempts, by attempt."""
+    keys = bind_keys((each,) for each in attempt_ids)
+    rows = list_rows(
+        session, _select_judgements(get_dialect(session)), keys | {"regrade_id": regrade_id}
+    )
     lines = (JudgementLine(*row) for row in rows)
     return {each.attempt_id: each for each in lines}
 
 
 @cache
 def _select_judgements(dialect: str) -> Select[Any]:
-    keys = make_key_table(dialect, "enrolment_id", "assignment", "question")
-    return (
-        select(*_JUDGEMENT)
-        .join(AttemptRow, AttemptRow.id == JudgementRow.attempt_id)
-        .join(keys, match_keys(keys, AttemptRow))
-        .where(JudgementRow.regrade_id == bindparam("regrade_id"))
-    )
+    keys = make_key_table(dialect, "attempt_id")
+    # No index is to be used for it, which would find all that the regrade has judged.
+    is_of_regrade = func.coalesce(JudgementRow.regrade_id, "") == bindparam("regrade_id")
+    return select(*_JUDGEMENT).join(keys, match_keys(keys, JudgementRow)).where(is_of_regrade)
 
 
 def delete_judgements(session: Session, *, regrade_id: str) -> None:
