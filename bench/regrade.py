@@ -21,8 +21,8 @@ from rich.table import Table
 from bench.load.databases import LoadDatabase, open_load_database
 from bench.load.layers import record_layers
 from bench.load.rounds import Requests, measure_closed_loop, run_server
-from bench.load.stored import mend, store_answers
-from bench.load.students import ASSIGNMENT, QUESTION, RUN, open_course
+from bench.load.stored import make_answer, mend, store_answers
+from bench.load.students import ASSIGNMENT, QUESTION, RUN, Student, open_course
 from bench.torture.regrade_kills import export
 from grader.cli.console import console, make_progress
 from grader.cli.database import read_clock
@@ -113,12 +113,20 @@ def measure(
     )
 
 
+class _SameAnswers(Requests):
+    """The answers that are stored and judged again, which take longer than right ones."""
+
+    def make(self, student: Student, number: int) -> bytes:
+        """An answer of a student, other than all before."""
+        return student.make_request_of(make_answer(student, number))
+
+
 def _measure_posting(opened: LoadDatabase) -> float:
     """Attempts per second, posted by HTTP to a service of one process."""
     store = opened.open()
     students = open_course(store).enrol(_POSTING)
     store.close()
-    requests = Requests(students, repeats=8)
+    requests = _SameAnswers(students, repeats=8)
     with run_server(opened, "service", workers=1, requests=requests) as server:
         cost = measure_closed_loop(
             server, opened, requests, connections=_CONNECTIONS, seconds=8, most=len(students) * 7

@@ -54,10 +54,14 @@ class Requests:
 
     def __post_init__(self) -> None:
         self._next = (
-            student.make_request(self.number * _MOST_REPEATS + turn, is_right=self.is_right)
+            self.make(student, self.number * _MOST_REPEATS + turn)
             for turn in range(self.repeats)
             for student in self.students
         )
+
+    def make(self, student: Student, number: int) -> bytes:
+        """An answer of a student, other than all before."""
+        return student.make_request(number, is_right=self.is_right)
 
     def take(self, count: int) -> list[bytes]:
         """The next requests; fewer where there are no more."""

@@ -49,7 +49,7 @@ def _judge(
     course: Course, students: Sequence[Student], first: int, context: GradingContext
 ) -> Iterator[JudgedAttempt]:
     submissions = [
-        course.judge.prepare(student.variant, _make_answer(student, first + place))
+        course.judge.prepare(student.variant, make_answer(student, first + place))
         for place, student in enumerate(students)
     ]
     judgements = course.judge.judge(submissions)
@@ -67,7 +67,8 @@ def _judge(
         )  # fmt: skip
 
 
-def _make_answer(student: Student, number: int) -> dict[str, object]:
+def make_answer(student: Student, number: int) -> dict[str, object]:
+    """The student's answer of this number: right, too short, or for one key only."""
     means, chosen = student.variant.values["mu"], student.variant.indices
     kind = number % len(_LENGTHS)
     length = _LENGTHS[kind] + number * 1e-6

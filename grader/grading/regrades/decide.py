@@ -49,7 +49,7 @@ from grader.store.queries.regrades import (
 from grader.store.rows import make_id
 
 #: By how much the clocks of two processes may differ.
-_MARGIN = timedelta(minutes=5)
+_MARGIN = timedelta(seconds=30)
 #: How many grades are computed again at once.
 _BATCH_SIZE = 200
 
