@@ -6,12 +6,14 @@ that the piece belongs to. So each piece counts once, whoever dies, and however 
 
 from __future__ import annotations
 
+import gc
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from grader.domain.jobs import JobKind, JobState
@@ -46,6 +48,22 @@ _SIGNS_OF_LIFE_SECONDS = 2.0
 MAX_TRIES = 3
 
 
+@contextmanager
+def _collecting_rarely() -> Iterator[Callable[[], object]]:
+    """Look for garbage only when the function that is given is called.
+
+    Python would look a hundred times in a piece, and a quarter of the time would go into it.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        # What has come since the last call, and not what stays from piece to piece.
+        yield partial(gc.collect, 1)
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 @dataclass(slots=True)
 class JobWorker:
     """Does the pieces of jobs, one after the other, in the thread that calls it.
@@ -68,9 +86,10 @@ class JobWorker:
         `on_piece` is called after each; it may raise to end the work there.
         """
         count = 0
-        with self._showing_life():
+        with self._showing_life(), _collecting_rarely() as collect:
             while self.do_piece():
                 count += 1
+                collect()
                 on_piece()
         return count
 
