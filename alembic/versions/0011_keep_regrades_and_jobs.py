@@ -19,6 +19,7 @@ def upgrade() -> None:
         sa.Column("subject", sa.String(length=40), nullable=False),
         sa.Column("state", sa.String(length=64), nullable=False),
         sa.Column("phase", sa.String(length=64), nullable=False),
+        sa.Column("phase_began_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("total", sa.Integer(), nullable=False),
         sa.Column("done", sa.Integer(), nullable=False),
         sa.Column("error", sa.Text(), nullable=False),

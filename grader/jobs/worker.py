@@ -142,7 +142,9 @@ class JobWorker:
         if piece.content is None:
             add_pieces(session, job_id=job_id, contents=found, first=piece.number + 1)
             total = sum(map(phase.count, found))
-            change_job(session, job_id, phase=phase.name, total=total, done=0)
+            change_job(
+                session, job_id, phase=phase.name, phase_began_at=task.at, total=total, done=0
+            )
         else:
             phase.store(session, task, found)
             change_job(session, job_id, done=job.done + phase.count(piece.content))

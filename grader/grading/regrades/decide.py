@@ -48,8 +48,11 @@ from grader.store.queries.regrades import (
 )
 from grader.store.rows import make_id
 
-#: By how much the clocks of two processes may differ.
-_MARGIN = timedelta(seconds=30)
+#: What may lie between the time of an event and its commit: the time for which a change waits for
+#: the writer, and the difference of two clocks.
+_DECISION_MARGIN = timedelta(minutes=2)
+#: The same for attempts, whose time is that of the batch that stores them.
+_ATTEMPT_MARGIN = timedelta(seconds=15)
 #: How many grades are computed again at once.
 _BATCH_SIZE = 200
 
@@ -226,9 +229,15 @@ def _compare_again(
     session: Session, context: GradingContext, regrade: RegradeLine, *, at: datetime
 ) -> None:
     """Compare the grades once more that something has happened to since they were compared."""
-    since = regrade.made_at - _MARGIN
+    job = find_job_about(session, subject=regrade.id)
+    # What came before the grades were compared was seen then.
+    compared_at = (job.phase_began_at if job else None) or regrade.made_at
     touched = list_touched(
-        session, run_id=regrade.run_id, assignment=regrade.assignment, since=since
+        session,
+        run_id=regrade.run_id,
+        assignment=regrade.assignment,
+        attempts_since=compared_at - _ATTEMPT_MARGIN,
+        decisions_since=compared_at - _DECISION_MARGIN,
     )
     parts = {each for each in touched if each[2] in regrade.questions}
     parts |= set(list_outdated(session, regrade, side=Side.AFTER))
@@ -288,7 +297,8 @@ def _list_changed_since(session: Session, regrade: RegradeLine) -> set[StudentQu
         session,
         run_id=regrade.run_id,
         assignment=regrade.assignment,
-        since=regrade.decided_at - _MARGIN,
+        attempts_since=regrade.decided_at - _ATTEMPT_MARGIN,
+        decisions_since=regrade.decided_at - _DECISION_MARGIN,
     )
     parts = {each for each in touched if each[2] in regrade.questions}
     return parts | set(list_outdated(session, regrade, side=Side.BEFORE))

@@ -35,6 +35,7 @@ class JobLine:
     made_at: datetime
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    phase_began_at: datetime | None = None
 
 
 class JobPiece(NamedTuple):

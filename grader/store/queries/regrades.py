@@ -513,20 +513,27 @@ def list_outdated(session: Session, regrade: RegradeLine, *, side: Side) -> list
 
 
 def list_touched(
-    session: Session, *, run_id: str, assignment: str, since: datetime
+    session: Session,
+    *,
+    run_id: str,
+    assignment: str,
+    attempts_since: datetime,
+    decisions_since: datetime,
 ) -> list[StudentQuestion]:
-    """Grades that something has happened to since a time, whether or not it changed them."""
+    """Grades with new attempts or decisions of staff, whether or not these changed them."""
     of_attempt = (AttemptRow.enrolment_id, AttemptRow.question)
     statements: list[Select[Any, Any]] = [
         select(*of_attempt).where(
             AttemptRow.run_id == run_id,
             AttemptRow.assignment == assignment,
-            AttemptRow.stored_at >= since,
+            AttemptRow.stored_at >= attempts_since,
         ),
         select(*of_attempt)
         .join(ReviewRow, ReviewRow.attempt_id == AttemptRow.id)
         .where(
-            ReviewRow.run_id == run_id, AttemptRow.assignment == assignment, ReviewRow.at >= since
+            ReviewRow.run_id == run_id,
+            AttemptRow.assignment == assignment,
+            ReviewRow.at >= decisions_since,
         ),
         select(GradeRow.enrolment_id, GradeRow.question)
         .join(
@@ -539,12 +546,12 @@ def list_touched(
         .where(
             ExtensionRow.run_id == run_id,
             GradeRow.assignment == assignment,
-            ExtensionRow.at >= since,
+            ExtensionRow.at >= decisions_since,
         ),
     ]
     statements += [
         select(table.enrolment_id, table.question).where(
-            table.run_id == run_id, table.assignment == assignment, table.at >= since
+            table.run_id == run_id, table.assignment == assignment, table.at >= decisions_since
         )
         for table in (OverrideRow, ExternalScoreRow)
     ]

@@ -27,6 +27,8 @@ class JobRow(Base):
     subject: Mapped[Id]
     state: Mapped[Slug]
     phase: Mapped[Slug]
+    #: When the pieces of the phase were looked for.
+    phase_began_at: Mapped[datetime | None]
     total: Mapped[int]
     done: Mapped[int]
     error: Mapped[Prose]
