@@ -31,7 +31,8 @@ from grader.domain.jobs import JobState
 from grader.grading.regrades.decide import apply_regrade, start_regrade, undo_regrade
 from grader.store.database import Database
 from grader.store.queries.jobs import find_job_about
-from grader.store.queries.regrades import RegradeCounts, RegradeLine, count_changes
+from grader.store.queries.regrades.preview import RegradeCounts, count_changes
+from grader.store.queries.regrades.records import RegradeLine
 
 #: Students who post.
 _POSTING = 3000

@@ -32,7 +32,7 @@ from grader.grading.grades.gradebook import load_gradebook
 from grader.grading.regrades.decide import apply_regrade, start_regrade, undo_regrade
 from grader.store.database import Database
 from grader.store.queries.jobs import find_job_about
-from grader.store.queries.regrades import RegradeLine
+from grader.store.queries.regrades.records import RegradeLine
 
 _WORKERS = 2
 #: A worker needs about a second to begin, and a regrade goes on for a few.

@@ -11,14 +11,9 @@ from grader.grading.regrades.judge import JudgedAgain, judge_again
 from grader.grading.regrades.pieces import list_comparing_pieces, list_judging_pieces, store_judged
 from grader.jobs.phases import JobPlan, Phase, Task
 from grader.store.database import Session
-from grader.store.queries.regrades import (
-    LeftOut,
-    RegradedGrade,
-    RegradeLine,
-    add_left_out,
-    add_regraded_grades,
-    get_regrade,
-)
+from grader.store.queries.regrades.changes import RegradedGrade, add_regraded_grades
+from grader.store.queries.regrades.judging import LeftOut, add_left_out
+from grader.store.queries.regrades.records import RegradeLine, get_regrade
 
 
 def _get_regrade(session: Session, task: Task) -> RegradeLine:

@@ -41,7 +41,7 @@ from grader.store.rows import make_id
 
 PLANS: Mapping[JobKind, JobPlan] = {JobKind.REGRADE: REGRADE}
 
-#: After so long without a sign of life of its worker, a piece is taken by another one.
+#: A piece whose worker has shown no sign of life for this long is taken by another one.
 LEASE = timedelta(seconds=10)
 _SIGNS_OF_LIFE_SECONDS = 2.0
 #: How often a piece is begun before it is divided, or its job fails.

@@ -17,7 +17,7 @@ from grader.domain.regrades import RegradeState
 from grader.grading.regrades.decide import start_regrade
 from grader.store.database import open_database
 from grader.store.migrations import migrate_up
-from grader.store.queries.regrades import get_regrade
+from grader.store.queries.regrades.records import get_regrade
 from tests.support.databases import BACKENDS
 from tests.support.waiting import wait_for
 

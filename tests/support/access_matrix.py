@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.domain.roles import Role, Scope
-from grader.store.queries.regrades import list_regrades
+from grader.store.queries.regrades.records import list_regrades
 from tests.support import regrades
 from tests.support.histories import LONG, long_assignment
 from tests.support.histories import QUESTION as LONG_QUESTION

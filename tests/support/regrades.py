@@ -24,12 +24,8 @@ from grader.jobs.worker import JobWorker
 from grader.store.database import Session
 from grader.store.queries.grades import GradeLine, find_grades
 from grader.store.queries.jobs import find_job_about
-from grader.store.queries.regrades import (
-    RegradeLine,
-    add_regraded_grades,
-    get_regrade,
-    list_regrades,
-)
+from grader.store.queries.regrades.changes import add_regraded_grades
+from grader.store.queries.regrades.records import RegradeLine, get_regrade, list_regrades
 from tests.support.histories import LONG
 from tests.support.world import EXPLORATION, World
 

@@ -51,7 +51,7 @@ from grader.grading.regrades.preview import RegradePreview, load_preview
 from grader.store.database import Database, Session
 from grader.store.queries.jobs import JobLine, find_job_about, get_job
 from grader.store.queries.publications import list_in_force
-from grader.store.queries.regrades import RegradeLine, get_regrade, list_regrades
+from grader.store.queries.regrades.records import RegradeLine, get_regrade, list_regrades
 
 EXAMPLES = """\
 [bold]Examples[/]

@@ -28,7 +28,7 @@ from grader.store.queries.publications import (
     find_extensions,
     list_in_force_of_runs,
 )
-from grader.store.queries.regrades import StudentRegrade, list_student_regrades
+from grader.store.queries.regrades.preview import StudentRegrade, list_student_regrades
 
 
 class QuestionStatus(StrEnum):

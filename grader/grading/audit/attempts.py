@@ -32,7 +32,7 @@ from grader.grading.signing import to_withheld_receipt
 from grader.grading.submissions.uploads import find_references
 from grader.store.database import Session
 from grader.store.queries.attempts import AttemptLine, StudentQuestion
-from grader.store.queries.regrades import RegradeLine, find_regrades
+from grader.store.queries.regrades.records import RegradeLine, find_regrades
 from grader.store.queries.verification import (
     LargestExtension,
     StoredAttempt,

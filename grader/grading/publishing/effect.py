@@ -14,7 +14,7 @@ from grader.rubric.catalog import CompiledAssignment, Rubric
 from grader.rubric.changes import RubricChange, compare_rubrics
 from grader.store.database import Session
 from grader.store.queries.publications import find_in_force
-from grader.store.queries.regrades import (
+from grader.store.queries.regrades.judging import (
     AttemptCount,
     count_attempts,
     find_cases,

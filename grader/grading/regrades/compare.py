@@ -21,7 +21,9 @@ from grader.store.database import Session
 from grader.store.queries.attempts import JudgedAttempt, JudgementLine, StudentQuestion
 from grader.store.queries.decisions import ReviewLine
 from grader.store.queries.grades import GradeLine, find_grades
-from grader.store.queries.regrades import RegradedGrade, RegradeLine, find_judgements
+from grader.store.queries.regrades.changes import RegradedGrade
+from grader.store.queries.regrades.judging import find_judgements
+from grader.store.queries.regrades.records import RegradeLine
 
 
 def compare_grades(

@@ -30,21 +30,25 @@ from grader.store.queries.courses import find_role
 from grader.store.queries.facts import RecordedTable
 from grader.store.queries.jobs import add_job, end_job, find_job_about
 from grader.store.queries.publications import list_publications
-from grader.store.queries.regrades import (
-    RegradeLine,
-    add_regrade,
+from grader.store.queries.regrades.changes import (
     add_regraded_grades,
-    change_regrade,
+    delete_regraded_grades,
+    list_outdated,
+    list_regraded_parts,
+    list_touched,
+    put_regraded_grades,
+)
+from grader.store.queries.regrades.judging import (
     count_judgements,
     delete_judgements,
     delete_lowering_judgements,
-    delete_regraded_grades,
+)
+from grader.store.queries.regrades.records import (
+    RegradeLine,
+    add_regrade,
+    change_regrade,
     get_regrade,
-    list_outdated,
-    list_regraded_parts,
     list_regrades,
-    list_touched,
-    put_regraded_grades,
 )
 from grader.store.rows import make_id
 

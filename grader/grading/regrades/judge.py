@@ -19,7 +19,8 @@ from grader.rubric.catalog import Rubric
 from grader.store.database import Session
 from grader.store.queries.attempts import JudgementLine, find_attempts
 from grader.store.queries.publications import get_publication
-from grader.store.queries.regrades import LeftOut, RegradeCase, RegradeLine, find_cases
+from grader.store.queries.regrades.judging import LeftOut, RegradeCase, find_cases
+from grader.store.queries.regrades.records import RegradeLine
 
 
 @dataclass(frozen=True, slots=True)

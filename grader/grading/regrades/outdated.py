@@ -16,7 +16,8 @@ from grader.grading.context import GradingContext, PublishedAssignment
 from grader.rubric.changes import hash_deciding
 from grader.store.database import Session
 from grader.store.queries.publications import PublicationLine, list_publications
-from grader.store.queries.regrades import RegradeLine, count_versions, list_regrades
+from grader.store.queries.regrades.judging import count_versions
+from grader.store.queries.regrades.records import RegradeLine, list_regrades
 
 
 @dataclass(frozen=True, slots=True)

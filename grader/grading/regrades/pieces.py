@@ -14,13 +14,13 @@ from grader.grading.regrades.outdated import load_rubric_history
 from grader.store.database import Session
 from grader.store.queries.attempts import StudentQuestion
 from grader.store.queries.publications import get_publication
-from grader.store.queries.regrades import (
-    RegradeLine,
+from grader.store.queries.regrades.judging import (
     add_judgements,
     add_left_out,
     list_attempt_ids,
     list_students_of_attempts,
 )
+from grader.store.queries.regrades.records import RegradeLine
 
 #: Attempts that are judged at once: enough for large products, few enough to lose little of.
 ATTEMPTS_PER_PIECE = 512

@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from grader.grading.context import GradingContext
 from grader.store.database import Session
 from grader.store.queries.publications import get_publication
-from grader.store.queries.regrades import (
+from grader.store.queries.regrades.judging import LeftOut, list_left_out
+from grader.store.queries.regrades.preview import (
     GradeChange,
-    LeftOut,
     RegradeCounts,
-    RegradeLine,
     TotalChange,
     count_changes,
     list_changes,
     list_kept_overrides,
-    list_left_out,
     list_total_changes,
 )
+from grader.store.queries.regrades.records import RegradeLine
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from grader.store.queries.courses import RunLine
 from grader.store.queries.decisions import ExternalScoreLine, OverrideLine
 from grader.store.queries.gradebook import CellLine
 from grader.store.queries.grades import GradeLine
-from grader.store.queries.regrades import StudentRegrade
+from grader.store.queries.regrades.preview import StudentRegrade
 from grader.web.api import models as m
 from grader.web.totals import compute_assignment_total, get_pending_points
 

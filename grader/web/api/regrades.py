@@ -24,7 +24,7 @@ from grader.grading.regrades.outdated import count_outdated
 from grader.grading.regrades.preview import RegradePreview, load_preview
 from grader.store.database import Session
 from grader.store.queries.jobs import JobLine, find_job_about
-from grader.store.queries.regrades import RegradeLine, get_regrade, list_regrades
+from grader.store.queries.regrades.records import RegradeLine, get_regrade, list_regrades
 from grader.web.api import models as m
 from grader.web.api.idempotency import COURSE_ERRORS, SentKeyDep, create_once, to_response
 from grader.web.auth import GradesReader, GradesWriter, describe_access

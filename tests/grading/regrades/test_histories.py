@@ -28,7 +28,7 @@ from grader.jobs.worker import JobWorker
 from grader.store.database import Database, Session
 from grader.store.queries.courses import find_enrolments, get_member, get_run
 from grader.store.queries.grades import find_grades
-from grader.store.queries.regrades import RegradeLine, list_regrades
+from grader.store.queries.regrades.records import RegradeLine, list_regrades
 from tests.support import regrades
 from tests.support.histories import LONG, QUESTION, History, long_assignment
 from tests.support.world import DUE, World, make_service, question_path

@@ -25,7 +25,7 @@ from grader.grading.regrades.preview import load_preview
 from grader.store.database import Session
 from grader.store.queries.jobs import find_job_about
 from grader.store.queries.people import find_names
-from grader.store.queries.regrades import RegradeLine, list_regrades
+from grader.store.queries.regrades.records import RegradeLine, list_regrades
 from grader.web.pages.context import ASSIGNMENT_PATH, AssignmentPage, FormDep
 from grader.web.pages.form_state import FormState
 from grader.web.pages.rendering import PageRoute
