@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import partial
 from os import environ
@@ -180,10 +180,10 @@ def _print(figures: RegradeFigures) -> None:
         ("byte-equal after undo", "yes" if figures.is_undone else "NO"),
     ):
         table.add_row(name, value)
-    shares: Counter[str] = Counter()
+    shares: dict[str, float] = defaultdict(float)
     for layer, share in figures.layers.items():
         kind = {"judging": "judging", "storing and looking up": "SQL"}.get(layer, "the rest")
-        shares[kind] += share  # type: ignore[assignment]
+        shares[kind] += share
     for kind, share in shares.items():
         table.add_row(f"share of {kind}", f"{share:.0%}")
     console.print(table)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
@@ -15,9 +16,11 @@ from grader.accounts.rosters import end_enrolment, enrol
 from grader.accounts.sign_in import set_password
 from grader.accounts.tokens import make_personal_token, make_service_token, revoke_service_token
 from grader.domain.roles import Role, Scope
+from grader.grading.grades.settle import update_grades
 from grader.rubric.catalog import CompiledAssignment, read_assignment
 from grader.store.database import Database, Session
 from grader.store.queries.courses import find_member, get_run
+from grader.store.queries.grades import find_grades
 from tests.support.people import LATER, RUN, add, bring, place_of
 from tests.support.world import DUE, World, question_path
 
@@ -129,6 +132,17 @@ class History:
         """Mend the rubric, after which old answers are judged again for free, and move the end."""
         self.within = self.random.choice([0.02, 0.01, 0.05])
         self.publish(due_at=DUE + timedelta(days=self.random.choice([-2, -1, 0, 1])))
+
+
+def check_against_all_events(world: World, students: Iterable[str]) -> None:
+    """Compute everybody's grades from the beginning: nothing may change."""
+    parts = [(world.enrolment(who), LONG, "one") for who in students]
+    with world.database.write() as session:
+        stored = find_grades(session, parts=parts)
+        computed = update_grades(
+            session, world.service.context, run_id="one", parts=stored, at=world.clock()
+        )
+    assert computed == stored
 
 
 @dataclass(slots=True)

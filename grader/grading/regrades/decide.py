@@ -199,9 +199,7 @@ def apply_regrade(
         If it is not ready, or the assignment was published again since.
     """
     reason = check_reason(reason)
-    regrade = get_regrade(session, regrade_id=regrade_id, run_id=run_id)
-    lock_assignment(session, run_id=run_id, assignment=regrade.assignment)
-    regrade = get_regrade(session, regrade_id=regrade_id, run_id=run_id)
+    regrade = _lock_regrade(session, run_id=run_id, regrade_id=regrade_id)
     _need_state(regrade, RegradeState.READY)
     published = context.in_force(session, run_id=run_id, assignment=regrade.assignment)
     if published.line.id != regrade.publication_id:
@@ -271,9 +269,7 @@ def undo_regrade(
         If it is not applied, or a later regrade of one of its questions is.
     """
     reason = check_reason(reason)
-    regrade = get_regrade(session, regrade_id=regrade_id, run_id=run_id)
-    lock_assignment(session, run_id=run_id, assignment=regrade.assignment)
-    regrade = get_regrade(session, regrade_id=regrade_id, run_id=run_id)
+    regrade = _lock_regrade(session, run_id=run_id, regrade_id=regrade_id)
     _need_state(regrade, RegradeState.APPLIED)
     _refuse_later(session, regrade)
     published = context.in_force(session, run_id=run_id, assignment=regrade.assignment)
@@ -323,9 +319,7 @@ def discard_regrade(
     session: Session, *, run_id: str, regrade_id: str, by: str, at: datetime
 ) -> RegradeLine:
     """Give up a regrade that was not applied, with everything that it has judged."""
-    regrade = get_regrade(session, regrade_id=regrade_id, run_id=run_id)
-    lock_assignment(session, run_id=run_id, assignment=regrade.assignment)
-    regrade = get_regrade(session, regrade_id=regrade_id, run_id=run_id)
+    regrade = _lock_regrade(session, run_id=run_id, regrade_id=regrade_id)
     _need_state(regrade, RegradeState.JUDGING, RegradeState.READY)
     job = find_job_about(session, subject=regrade.id)
     if job is not None:
@@ -386,6 +380,14 @@ def decline_regrade(
         details={"reason": reason, "attempts": {name: outdated[name] for name in chosen}},
     )  # fmt: skip
     return line
+
+
+def _lock_regrade(session: Session, *, run_id: str, regrade_id: str) -> RegradeLine:
+    """A regrade, while nobody else decides about it or changes a grade of its assignment."""
+    regrade = get_regrade(session, regrade_id=regrade_id, run_id=run_id)
+    lock_assignment(session, run_id=run_id, assignment=regrade.assignment)
+    # Somebody may have decided while this waited.
+    return get_regrade(session, regrade_id=regrade_id, run_id=run_id)
 
 
 _STATE_WORDS = {

@@ -166,7 +166,7 @@ def to_grade_cell(grade: GradeLine | CellLine) -> m.GradeCell:
 
 
 def _make_empty_cell(possible: Decimal) -> m.GradeCell:
-    """What is told of a question of so many points before anything was done."""
+    """The grade for a question worth `possible` points before anything was sent."""
     return m.GradeCell(
         points=None,
         max_points=possible,

@@ -9,18 +9,22 @@ from random import Random
 import pytest
 from sqlalchemy import update
 
-from grader.grading.audit.verify import verify
-from grader.grading.context import GradingContext
 from grader.grading.grades import settle
-from grader.grading.grades.settle import lacks_counted_points, update_grades
+from grader.grading.grades.settle import lacks_counted_points
 from grader.grading.idempotency import IdempotentResponse
-from grader.grading.signing import SigningKey
 from grader.grading.submissions.submit import SubmitRequest, submit
 from grader.store.database import Database
 from grader.store.queries.courses import find_enrolments
 from grader.store.queries.grades import GradeLine, find_grades
 from grader.store.tables.decisions import GradeRow
-from tests.support.histories import LONG, QUESTION, History, long_assignment
+from tests.support.histories import (
+    LONG,
+    QUESTION,
+    History,
+    check_against_all_events,
+    long_assignment,
+)
+from tests.support.regrades import find_discrepancies
 from tests.support.world import World, make_service, question_path
 
 STUDENTS = ("ada", "bob")
@@ -42,26 +46,6 @@ def grade_of(world: World, who: str) -> GradeLine:
         return find_grades(session, parts=[part])[part]
 
 
-def check_against_all_events(world: World) -> None:
-    """Compute everybody's grades from the beginning: nothing may change."""
-    parts = [part_of(world, who) for who in STUDENTS]
-    with world.database.write() as session:
-        stored = find_grades(session, parts=parts)
-        computed = update_grades(
-            session, world.service.context, run_id="one", parts=stored, at=world.clock()
-        )
-    assert computed == stored
-
-
-def find_discrepancies(world: World) -> dict[str, list[str]]:
-    """What `grader verify` finds, by check."""
-    with world.database.read() as session:
-        checks = verify(session, GradingContext(SigningKey.generate())).checks
-    return {
-        each.name: [found.text for found in each.discrepancies] for each in checks if each.found
-    }
-
-
 @pytest.mark.parametrize("counted", ["best", "last", "first"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_after_any_history_grades_are_those_of_all_events(
@@ -72,7 +56,7 @@ def test_after_any_history_grades_are_those_of_all_events(
 
     for _ in range(45):
         history.go_on(history.random.choice(STUDENTS))
-        check_against_all_events(world)
+        check_against_all_events(world, STUDENTS)
 
     numbers = [len(world.read(question_path(QUESTION) + "/attempts", who)) for who in STUDENTS]
     assert sum(numbers) > 8
@@ -127,7 +111,7 @@ def test_a_grade_that_lacks_its_figures_gets_them_with_the_next_attempt(
     grade = grade_of(world, "ada")
     assert (grade.points, grade.counted_points) == (Decimal(points), Decimal(points))
     assert grade.attempts == 2
-    check_against_all_events(world)
+    check_against_all_events(world, STUDENTS)
     assert find_discrepancies(world) == {}
 
 
@@ -151,5 +135,5 @@ def test_in_a_batch_everybody_gets_their_own_grade(world: World) -> None:
     points = {who: grade_of(world, who).counted_points for who in answers}
     assert points == {"ada": Decimal("1.6"), "bob": Decimal(4), "irene": Decimal("1.6")}
     assert [grade_of(world, who).attempts for who in answers] == [2, 2, 1]
-    check_against_all_events(world)
+    check_against_all_events(world, STUDENTS)
     assert find_discrepancies(world) == {}

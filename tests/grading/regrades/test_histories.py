@@ -20,7 +20,6 @@ from grader.domain.roles import ALL_SCOPES
 from grader.errors import OutdatedVersion, RequestRefused
 from grader.grading.context import GradingContext
 from grader.grading.grades.overrides import format_grade_version, override_grade
-from grader.grading.grades.settle import update_grades
 from grader.grading.publishing.publish import publish
 from grader.grading.regrades import decide
 from grader.grading.submissions.submit import SubmitRequest, submit
@@ -30,7 +29,13 @@ from grader.store.queries.courses import find_enrolments, get_member, get_run
 from grader.store.queries.grades import find_grades
 from grader.store.queries.regrades.records import RegradeLine, list_regrades
 from tests.support import regrades
-from tests.support.histories import LONG, QUESTION, History, long_assignment
+from tests.support.histories import (
+    LONG,
+    QUESTION,
+    History,
+    check_against_all_events,
+    long_assignment,
+)
 from tests.support.world import DUE, World, make_service, question_path
 
 STUDENTS = ("ada", "bob")
@@ -87,13 +92,7 @@ class RegradeHistory(History):
 
 def check(world: World, counted: str) -> None:
     """Grades are those of all events from the beginning, and those that students can add up."""
-    parts = [(world.enrolment(who), LONG, "one") for who in STUDENTS]
-    with world.database.write() as session:
-        stored = find_grades(session, parts=parts)
-        computed = update_grades(
-            session, world.service.context, run_id="one", parts=stored, at=world.clock()
-        )
-    assert computed == stored
+    check_against_all_events(world, STUDENTS)
     for who in STUDENTS:
         grade = world.read(question_path(QUESTION) + f"/grades/{who}", "irene")
         attempts = world.read(question_path(QUESTION) + "/attempts", who)
