@@ -147,7 +147,9 @@ def _prepare(
     layers: dict[str, float] = {}
     if profile:
         time.sleep(3)
-        layers = record_layers(started[0].pid, seconds=5)
+        # A small regrade is prepared by then.
+        if started[0].poll() is None:
+            layers = record_layers(started[0].pid, seconds=5)
     with make_progress() as progress:
         bar = progress.add_task("preparing", total=None)
         while True:
